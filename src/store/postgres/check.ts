@@ -1,3 +1,4 @@
+import { plantFrom } from "../../plant.ts";
 import { type Finding, finding } from "../options.ts";
 import { describeHost, type PostgresAddress } from "./address.ts";
 import { connectToAny } from "./connect.ts";
@@ -8,15 +9,18 @@ import { coordinator, readPlacement } from "./placement.ts";
 import { assertTable, migrations, readSchemaVersion } from "./schema.ts";
 import type { Session } from "./session.ts";
 import { readSettings } from "./settings.ts";
-import { tryInsert } from "./writer.ts";
+import { probeWrite, tryInsert } from "./writer.ts";
 
 /** Makes the same checks as opening the store, and more that an operator may want to know. */
-export async function* checkPostgres(address: PostgresAddress): AsyncGenerator<Finding, void> {
+export async function* checkPostgres(
+  address: PostgresAddress,
+  limits = defaultPostgresLimits,
+): AsyncGenerator<Finding, void> {
   let session: Session | undefined;
   let subject = "connection";
   try {
     // Connecting checks the encoding, that the host accepts writes, and the safety settings.
-    session = await connectToAny(address, defaultPostgresLimits);
+    session = await connectToAny(address, limits);
     yield finding("ok", subject, `${describeHost(session.host)} accepts writes, in UTF8`);
     subject = "settings";
     yield* settingsOf(session);
@@ -39,6 +43,9 @@ export async function* checkPostgres(address: PostgresAddress): AsyncGenerator<F
     subject = "table";
     await assertTable(session);
     await tryInsert(session);
+    // Commits as creates do, which may wait for a standby. In a cluster, a row's node may be away.
+    const tries = nodes.length > 0 ? [] : [[plantFrom(0n, () => "")]];
+    await probeWrite(session, tries, limits.statementTimeoutMs);
     yield finding("ok", subject, "the table plants has its columns, is logged and can be written");
     subject = "nodes";
     if (nodes.length > 0) yield* distributionOf(session, address);

@@ -1,14 +1,17 @@
 /** Changes to a PostgreSQL server in use: the store detects the obstacle, and its end. */
 import { randomBytes } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { collect } from "../../../packages/gateway/test/support/collect.ts";
 import { patienceMs } from "../../../packages/gateway/test/support/within.ts";
 import type { NewPlant, Obstacle, PlantStore } from "../../../src/plant.ts";
+import { parsePostgresUrl } from "../../../src/server/postgres-url.ts";
 import { createBatchedStore } from "../../../src/store/batched-store.ts";
+import { checkPostgres } from "../../../src/store/postgres/open.ts";
 import { openPostgresClient } from "../../support/postgres-client.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { plantOf, plantsOf } from "../plant-of.ts";
 import { expectKept, untilObstacle } from "../suite.ts";
-import { openDatabase, openTestEngine, openTestStore, useServer } from "./fresh.ts";
+import { openDatabase, openTestEngine, openTestStore, quickLimits, useServer } from "./fresh.ts";
 
 const alter = "ALTER TABLE plants";
 /** Two levels deep. */
@@ -88,8 +91,12 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     onTestFinished(() => server.current.set("synchronous_standby_names", ""));
     await server.current.set("synchronous_standby_names", "nobody");
     await expect(engine.probe()).rejects.toMatchObject({ name: "Unconfirmed" });
+    const check = () => collect(checkPostgres(parsePostgresUrl(own.slice(9)), quickLimits));
+    const text = expect.stringMatching(/; start the standby, or/);
+    expect((await check()).at(-1)).toEqual({ level: "fail", subject: "table", text });
     await server.current.set("synchronous_standby_names", "");
     await engine.probe();
+    expect((await check()).at(-1)).toMatchObject({ level: "ok", subject: "table" });
     expect(await kept()).toEqual(before);
   });
 
