@@ -206,9 +206,13 @@ const wrongResponse = /^protocol error: |^failed to parse EndStream/;
 /** What the upstream answered, as it is. Addresses of the network are in the cause alone. */
 function forwardedError(reason: unknown, registry: Registry): unknown {
   if (reason instanceof ConnectError && reason.isWireError) {
-    const metadata = new Headers();
-    addFields(metadata, reason instanceof AnswerError ? reason.trailer : reason.metadata);
-    const error = new ConnectError(reason.rawMessage, reason.code, metadata, undefined, reason);
+    const { rawMessage, code } = reason;
+    const error =
+      reason instanceof RestFailure
+        ? new RestFailure(reason.status, code, rawMessage)
+        : new ConnectError(rawMessage, code);
+    error.cause = reason;
+    addFields(error.metadata, reason instanceof AnswerError ? reason.trailer : reason.metadata);
     error.details = reason.details.map((detail) => known(detail, registry));
     return error;
   }

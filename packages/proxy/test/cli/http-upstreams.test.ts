@@ -131,6 +131,8 @@ describe("an Express server", () => {
   test("is called by REST and by a model", async () => {
     const response = await post(`${server.origin}/v1/shelves/a/volumes`, '{"id":"9","title":"x"}');
     expect(await response.json()).toEqual({ name: "shelves/a/volumes/9", id: 9, title: "x" });
+    const large = JSON.stringify({ id: "9", title: "x".repeat(100 * 1024) }); // to Express
+    expect(await post(response.url, large)).toMatchObject({ status: 413 });
     await using client = await openModern(`${server.origin}/mcp`);
     const tools = await client.listTools();
     const { name = "" } = tools.find((one) => /get_?volume$/i.test(one.name)) ?? {};

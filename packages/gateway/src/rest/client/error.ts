@@ -6,6 +6,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { codeFromString, codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import { messageFromJson, parseJson } from "../../codec/json-messages.ts";
 import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
+import { RestFailure } from "../../errors/http.ts";
 import { BodyBuffer } from "../../http/body.ts";
 
 /** The error of a connection that failed, or of a body. Whether the server has processed the call is unknown. */
@@ -91,7 +92,9 @@ export function errorFrom(
     .map((one) => parseCode(one, status))
     .find((one) => one !== undefined);
   const ofStatus = typeof said["code"] === "number" ? said["code"] : 500;
-  const error = new ConnectError(`${message ?? text}`, code ?? codeOfStatus(status ?? ofStatus));
+  const [best, words] = [code ?? codeOfStatus(status ?? ofStatus), `${message ?? text}`];
+  // The status of that code is 429, which asks for a retry.
+  const error = status === 413 ? new RestFailure(413, best, words) : new ConnectError(words, best);
   const details = Array.isArray(said["details"]) ? said["details"] : [];
   error.details = details.flatMap((one) => parseDetail(one, registry) ?? []);
   error.isWireError = true;
