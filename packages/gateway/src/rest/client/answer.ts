@@ -85,19 +85,19 @@ export async function* readMessages(response: Response, reading: Reading): Async
   const isWrapped = [...response.headers.keys()].some((name) => name.startsWith("grpc-metadata-"));
   const whole = part?.fieldKind === "message" ? part.message : part ? undefined : output;
   const desc = whole && !hasCustomJsonRepresentation(whole) ? whole : undefined;
-  // A Struct or a map may have a member `result`. An `error` may be the end of our own streams.
-  const isOther = (name: string) =>
-    isWrapped || (desc ? findField(desc, name) === undefined : name === "error");
+  // A Struct or a map may have a member `result`. An `error` may be the end of our own lines.
+  const isOther = (name: string, isEvent: boolean) =>
+    isWrapped || (desc ? findField(desc, name) === undefined : name === "error" && !isEvent);
   try {
     for await (const { text, isError } of valuesOf(response, reading)) {
       const parse = () => {
         const json = parseJson(text);
-        const isAlone = isJsonObject(json) && Object.keys(json).length === 1;
-        const only = isAlone && isError === undefined ? json : {};
-        if (isError || (only["error"] !== undefined && isOther("error"))) {
+        const only = isJsonObject(json) && Object.keys(json).length === 1 ? json : {};
+        const isEvent = isError !== undefined;
+        if (isError || (only["error"] !== undefined && isOther("error", isEvent))) {
           throw errorFrom(json, jsonOptions.registry, { text: new TextDecoder().decode(text) });
         }
-        const result = isOther("result") ? only["result"] : undefined;
+        const result = isOther("result", isEvent) ? only["result"] : undefined;
         return messageOf(reading, result === undefined ? json : result);
       };
       yield decode(text, { parse, readMaxValues }, undefined);

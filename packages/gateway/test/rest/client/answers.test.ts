@@ -311,6 +311,12 @@ describe("streams", () => {
       ':\n\nevent: a\nid: 1\ndata: {"id":\r\ndata:"1"}\n\ndata: {"id":2}\n\nevent: end\ndata:\n\ndata',
       events,
     ],
+    [
+      "events in envelopes, and an error",
+      `data: {"result":{"id":1}}\n\ndata: {"result":{"id":2}}\n\ndata: ${wrong}\n\n`,
+      events,
+      Code.NotFound,
+    ],
     ["a large event", `data: {"id":1}\n\ndata: {"id":2${" ".repeat(2 ** 22 - 8)}}\n\n`, events],
     ["an error in NDJSON", `{"id":"1"}\n{"id":2}\n${wrong}\n`, lines, Code.NotFound],
     ["an error in an array", `[{"id":"1"},{"id":2},${wrong}]`, plain, Code.NotFound],
