@@ -150,8 +150,10 @@ async function* readEvents(
     }
     const colon = line.includes(0x3a) ? line.indexOf(0x3a) : line.length;
     isAmid ||= colon > 0; // not a comment
-    const name = ascii.decode(line.subarray(0, colon));
-    const value = line.subarray(line[colon + 1] === 0x20 ? colon + 2 : colon + 1);
+    // A grpc-gateway whose media type and delimiter alone were changed writes no names.
+    const isBare = line[0] === 0x7b;
+    const name = isBare ? "data" : ascii.decode(line.subarray(0, colon));
+    const value = isBare ? line : line.subarray(colon + (line[colon + 1] === 0x20 ? 2 : 1));
     if (name === "event") event = ascii.decode(value);
     if (name !== "data") continue;
     if (data === undefined) data = new BodyBuffer();

@@ -317,6 +317,7 @@ describe("streams", () => {
       events,
       Code.NotFound,
     ],
+    ["events without names", '{"result":{"id":1}}\n\n{"result":{"id":2}}\n\n', events],
     ["a large event", `data: {"id":1}\n\ndata: {"id":2${" ".repeat(2 ** 22 - 8)}}\n\n`, events],
     ["an error in NDJSON", `{"id":"1"}\n{"id":2}\n${wrong}\n`, lines, Code.NotFound],
     ["an error in an array", `[{"id":"1"},{"id":2},${wrong}]`, plain, Code.NotFound],
