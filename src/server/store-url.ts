@@ -30,8 +30,7 @@ export function describeStoreUrl(url: string): string {
 
 /** What is wrong with a URL, without any part that may be a password. */
 export function findStoreProblem(url: string): string | undefined {
-  const problems = problemsOf(() => parseStoreUrl(url));
-  const texts = problems.map(({ setting, problem }) =>
+  const texts = problemsOf(() => parseStoreUrl(url)).map(({ setting, problem }) =>
     setting === "store" ? problem : `${setting}: ${problem}`,
   );
   return texts.length === 0 ? undefined : texts.join("; ");

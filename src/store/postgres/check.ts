@@ -12,10 +12,7 @@ import { readSettings } from "./settings.ts";
 import { probeWrite, tryInsert } from "./writer.ts";
 
 /** Makes the same checks as opening the store, and more that an operator may want to know. */
-export async function* checkPostgres(
-  address: PostgresAddress,
-  limits = defaultPostgresLimits,
-): AsyncGenerator<Finding, void> {
+export async function* checkPostgres(address: PostgresAddress, limits = defaultPostgresLimits) {
   let session: Session | undefined;
   let subject = "connection";
   try {
@@ -70,8 +67,7 @@ function* nodesOf(nodes: readonly Node[], address: PostgresAddress): Generator<F
     if (/replica|minimal/.test(settings?.get("wal_level") ?? "")) {
       yield warn(`${unable}; set wal_level=logical there`);
     }
-    const decoders = settings?.get("output_plugin_libraries")?.split(",");
-    if (decoders?.includes("citus") === false) {
+    if (settings?.get("output_plugin_libraries")?.split(",").includes("citus") === false) {
       yield warn(`${unable}; add citus to output_plugin_libraries there`);
     }
   }
@@ -102,8 +98,7 @@ async function* distributionOf(
       continue;
     }
     try {
-      const own = await connectToAny({ ...address, hosts: [host] }, defaultPostgresLimits);
-      await own.close();
+      await (await connectToAny({ ...address, hosts: [host] }, defaultPostgresLimits)).close();
       yield finding("ok", "nodes", `${describeHost(host)} can be reached directly`);
     } catch (error) {
       yield warn(`${describeHost(host)} is not written to directly: ${openError(error).message}`);

@@ -20,7 +20,7 @@ const names = [...safetySettings, "synchronous_commit", "wal_level", decoders];
 
 /** @returns Empty for a database that is not a cluster. */
 export async function readNodes(session: Session): Promise<readonly Node[]> {
-  const [row] = await session.query(findCluster);
+  const [row] = await session.query("SELECT to_regproc('run_command_on_all_nodes') IS NOT NULL");
   if (row?.[0] !== true) return [];
   const rows = await session.query(askNodes, [question]);
   return rows.map(([name, hasShards, isAnswered, answer]) => ({
@@ -58,8 +58,6 @@ export function assertNodes(nodes: readonly Node[], address: PostgresAddress): v
     throw new StoreOpenError("not_durable", problem);
   }
 }
-
-const findCluster = "SELECT to_regproc('run_command_on_all_nodes') IS NOT NULL";
 
 /** The values have no spaces. `concat_ws` leaves out the last where it is unknown. */
 const question = `SELECT concat_ws(' ', ${names.map(settingOf).join(", ")})`;

@@ -83,8 +83,7 @@ export async function migrate(
     } catch (error) {
       // If this fails, the connection is lost, and the transaction with it.
       await session.execute("ROLLBACK", timeoutMs).catch(() => {});
-      const isRace = raceStates.has(sqlState(error) ?? "");
-      if (!isRace || ++races > racesMax) throw error;
+      if (!raceStates.has(sqlState(error) ?? "") || ++races > racesMax) throw error;
     }
   }
 }

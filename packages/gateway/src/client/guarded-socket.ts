@@ -41,12 +41,11 @@ export function openSocket({ origin, address, socketPath, tls }: SocketOptions):
 
 const wrongVersion = "0A00010B";
 const unhelpful = /; if the root .*|(?<=issuer certificate|in certificate chain)$/; // Node's advice is one of its own flags
-const untrusted = "; it, or its CA, must be trusted";
 
 /** The message of an error of a socket. Those of OpenSSL contain addresses and paths of its sources. */
 export function socketMessage({ message }: Error): string {
   const [, code, reason] = /:error:([0-9A-F]{8}):[^:]*:[^:]*:([^:]*):/.exec(message) ?? [];
-  if (reason === undefined) return message.replace(unhelpful, untrusted);
+  if (reason === undefined) return message.replace(unhelpful, "; it, or its CA, must be trusted");
   return `TLS failed: ${reason}${code === wrongVersion ? "; the server may speak plaintext" : ""}`;
 }
 

@@ -33,8 +33,7 @@ function readTimestamp(json: JsonValue) {
 const durationSecondsMax = 315_576_000_000;
 
 function readDuration(json: JsonValue) {
-  const match = /^(-?)(\d+)(?:\.(\d{1,9}))?s$/.exec(textOf(json));
-  const [, sign, seconds, fraction = ""] = match ?? [];
+  const [, sign, seconds, fraction = ""] = /^(-?)(\d+)(?:\.(\d{1,9}))?s$/.exec(textOf(json)) ?? [];
   if (!(Number(seconds) <= durationSecondsMax)) throw new RangeError(textOf(json));
   const direction = sign === "-" ? -1 : 1;
   return {

@@ -49,7 +49,7 @@ export function resolveLimits(given: Partial<PortLimits>): PortLimits {
 export function parseAddressBlocks(texts: readonly string[]): BlockList {
   const blocks = new BlockList();
   for (const text of texts) {
-    const [, address = "", prefix] = form.exec(text) ?? [];
+    const [, address = "", prefix] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
     const version = isIP(address);
     const bits = version === 4 ? 32 : 128;
     if (version === 0 || Number(prefix ?? 0) > bits) {
@@ -63,5 +63,3 @@ export function parseAddressBlocks(texts: readonly string[]): BlockList {
 export function familyOf(address: string): "ipv4" | "ipv6" {
   return isIP(address) === 4 ? "ipv4" : "ipv6";
 }
-
-const form = /^([^/]*)(?:\/(\d{1,3}))?$/;

@@ -75,9 +75,8 @@ function editDistance(one: string, other: string): number {
     rows.push(row);
     for (let j = 0; j <= other.length; j++) {
       const at = (up: number, left: number) => rows[i - up]?.[j - left] ?? Number.POSITIVE_INFINITY;
-      const isSame = one[i - 1] === other[j - 1];
       const isSwapped = one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
-      const ways = [at(0, 1) + 1, at(1, 0) + 1, at(1, 1) + Number(!isSame)];
+      const ways = [at(0, 1) + 1, at(1, 0) + 1, at(1, 1) + Number(one[i - 1] !== other[j - 1])];
       if (isSwapped) ways.push(at(2, 2) + 1);
       row.push(i + j === 0 ? 0 : Math.min(...ways));
     }

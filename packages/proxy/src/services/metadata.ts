@@ -66,13 +66,12 @@ export function findMetadataProblem(name: string, value: string): string | undef
 }
 
 function isValidFor(name: string, value: string): boolean {
-  if (!name.endsWith("-bin")) return textSyntax.test(value);
+  if (!name.endsWith("-bin")) return /^[\x20-\x7e]*$/.test(value);
   return value.split(",").every((one) => base64Syntax.test(one.trim()));
 }
 
 /** https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, as all that follows. */
 const nameSyntax = /^[a-z\d_.-]+$/;
-const textSyntax = /^[\x20-\x7e]*$/;
 const base64Syntax = /^([a-z\d+/]{4})*([a-z\d+/]{2}(==)?|[a-z\d+/]{3}=?)?$/i;
 
 /** Adds the headers of an upstream's answer, except those of its connection, its origin or the protocol. */

@@ -124,8 +124,6 @@ const hours = "(?:[01][0-9]|2[0-3])";
 const fraction = "(?:\\.[0-9]{1,9})?";
 const timestamp = `^${year}-${day}T${hours}:[0-5][0-9]:[0-5][0-9]${fraction}(?:Z|[+-]${hours}:[0-5][0-9])$`;
 
-const duration = `^-?(?:0|[1-9][0-9]{0,11})${fraction}s$`;
-
 const schemas: Readonly<Record<string, JsonObject>> = {
   Timestamp: {
     type: "string",
@@ -135,7 +133,7 @@ const schemas: Readonly<Record<string, JsonObject>> = {
   },
   Duration: {
     type: "string",
-    pattern: duration,
+    pattern: `^-?(?:0|[1-9][0-9]{0,11})${fraction}s$`,
     description: "A span of time in seconds, with an `s` behind: `1.5s`.",
   },
   FieldMask: {

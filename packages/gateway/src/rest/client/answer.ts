@@ -157,7 +157,7 @@ async function* readEvents(
     if (name === "event") event = ascii.decode(value);
     if (name !== "data") continue;
     if (data === undefined) data = new BodyBuffer();
-    else void data.append(lineFeed);
+    else void data.append(Uint8Array.of(0x0a));
     if (data.length + value.length > bytesMax) throw messageTooLarge(bytesMax);
     void data.append(value);
   }
@@ -165,4 +165,3 @@ async function* readEvents(
 }
 
 const ascii = new TextDecoder();
-const lineFeed = Uint8Array.of(0x0a);
