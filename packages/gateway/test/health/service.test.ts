@@ -6,7 +6,7 @@ import {
   createClient,
   createRouterTransport,
 } from "@connectrpc/connect";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   addHealth,
   Health,
@@ -18,7 +18,8 @@ import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LabelService } from "../gen/library/v1/label_pb.ts";
 import { grpcProtocol, openProtocols } from "../support/open-client.ts";
 import { readWatch } from "../support/read-watch.ts";
-import { openTestService, type TestService, tokenGate } from "../support/test-service.ts";
+import { openTestService, tokenGate } from "../support/test-service.ts";
+import { useOpened } from "../support/use-opened.ts";
 
 const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingStatus;
 const catalog = CatalogService.typeName;
@@ -36,16 +37,14 @@ function openHealth(options: HealthOptions, add: (router: ConnectRouter) => void
 }
 
 describe.each(openProtocols)("over $name", ({ open }) => {
-  let server: TestService;
-
-  beforeAll(async () => {
-    const routes = (router: ConnectRouter) => {
-      addHealth(router.service(CatalogService, {}));
-      router.service(LabelService, {});
-    };
-    server = await openTestService({ routes });
-    return () => server[Symbol.asyncDispose]();
-  });
+  const server = useOpened(() =>
+    openTestService({
+      routes(router) {
+        addHealth(router.service(CatalogService, {}));
+        router.service(LabelService, {});
+      },
+    }),
+  );
 
   test("List names everything that Check knows: services added before and after it", async () => {
     using caller = open(Health, server.origin);

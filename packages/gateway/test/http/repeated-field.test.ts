@@ -3,11 +3,12 @@
  * rejected.
  */
 import { Code } from "@connectrpc/connect";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { flag, framesIn, frameType, http2Bytes } from "../support/frames.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
-import { openTestService, type TestService } from "../support/test-service.ts";
+import { openTestService } from "../support/test-service.ts";
+import { useOpened } from "../support/use-opened.ts";
 import { createPath, createRpcPath, data, headers, volume } from "../support/volumes.ts";
 
 type Field = readonly [name: string, value: string];
@@ -15,12 +16,7 @@ type Field = readonly [name: string, value: string];
 const type: Field = ["content-type", "application/json"];
 const token: Field = ["authorization", "Bearer a"];
 
-let server: TestService;
-
-beforeAll(async () => {
-  server = await openTestService();
-  return () => server[Symbol.asyncDispose]();
-});
+const server = useOpened(() => openTestService());
 
 const cases: readonly [what: string, more: readonly Field[], refused: string | undefined][] = [
   ["one of each", [token], undefined],

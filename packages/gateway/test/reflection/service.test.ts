@@ -14,7 +14,7 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type {
   ServerReflectionRequestSchema,
   ServerReflectionResponse,
@@ -30,7 +30,8 @@ import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LabelService } from "../gen/library/v1/label_pb.ts";
 import { collect } from "../support/collect.ts";
 import { grpcProtocol, openProtocols } from "../support/open-client.ts";
-import { openTestService, type ServiceOptions, type TestService } from "../support/test-service.ts";
+import { openTestService, type ServiceOptions } from "../support/test-service.ts";
+import { useOpened } from "../support/use-opened.ts";
 import { within } from "../support/within.ts";
 
 type Question = NonNullable<
@@ -79,12 +80,7 @@ function filesOf(answer: Answer | undefined): FileDescriptorProto[] {
   return fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
 }
 
-let server: TestService;
-
-beforeAll(async () => {
-  server = await openTestService();
-  return () => server[Symbol.asyncDispose]();
-});
+const server = useOpened(() => openTestService());
 
 describe.each(openProtocols.filter(({ version }) => version === "2"))("over $name", ({ open }) => {
   test.each([

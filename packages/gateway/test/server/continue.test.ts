@@ -4,11 +4,12 @@
  */
 import { once } from "node:events";
 import http2 from "node:http2";
-import { beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { continueWhenRead } from "../../src/http/request-exchange.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { openTestService, type TestService, tokenGate } from "../support/test-service.ts";
+import { useOpened } from "../support/use-opened.ts";
 import { answer, createPath, createRpcPath, rpcVolume, volume } from "../support/volumes.ts";
 import { within } from "../support/within.ts";
 
@@ -78,12 +79,7 @@ const { authorization: _, ...stranger } = json;
 const large = "x".repeat(5000);
 
 describe.each(versions)("over %s", (_name, send) => {
-  let server: TestService;
-
-  beforeAll(async () => {
-    server = await openTestService({ readMaxBytes: 4096, requestGate: tokenGate });
-    return () => server[Symbol.asyncDispose]();
-  });
+  const server = useOpened(() => openTestService({ readMaxBytes: 4096, requestGate: tokenGate }));
 
   test.each<[what: string, request: Expecting, status: number]>([
     ["a stranger", { fields: stranger }, 401],

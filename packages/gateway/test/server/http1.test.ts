@@ -2,13 +2,14 @@
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import type { HandlerContext } from "@connectrpc/connect";
-import { beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { NodeHandler } from "../../src/index.ts";
 import { openCollector } from "../support/collect-garbage.ts";
 import { type Http1Response, parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import { openTestPort } from "../support/test-port.ts";
-import { openTestService, type TestService, tokenGate } from "../support/test-service.ts";
+import { openTestService, tokenGate } from "../support/test-service.ts";
+import { useOpened } from "../support/use-opened.ts";
 import { answer, createRpcPath, post as postBy, rpcVolume, volume } from "../support/volumes.ts";
 import { within } from "../support/within.ts";
 
@@ -25,12 +26,7 @@ async function responses(connection: RawConnection, count: number): Promise<Http
 }
 
 describe("an HTTP/1.1 connection", () => {
-  let server: TestService;
-
-  beforeAll(async () => {
-    server = await openTestService({ readMaxBytes: 4096, requestGate: tokenGate });
-    return () => server[Symbol.asyncDispose]();
-  });
+  const server = useOpened(() => openTestService({ readMaxBytes: 4096, requestGate: tokenGate }));
 
   test("answers pipelined requests of all protocols in order", async () => {
     using connection = await openRawConnection(server.port);

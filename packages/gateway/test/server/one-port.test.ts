@@ -1,14 +1,15 @@
 /** A single port recognises the protocol of a connection by its first bytes. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { BodyBudget } from "../../src/index.ts";
 import { openCollector } from "../support/collect-garbage.ts";
 import { greeting, preface } from "../support/frames.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import { openTestPort } from "../support/test-port.ts";
-import { openTestService, type TestService } from "../support/test-service.ts";
+import { openTestService } from "../support/test-service.ts";
+import { useOpened } from "../support/use-opened.ts";
 import { answer, data, headers, post, volume } from "../support/volumes.ts";
 
 const http1Request = post(volume);
@@ -31,12 +32,9 @@ function expectVolume(connection: RawConnection): Promise<Buffer> {
 }
 
 describe("a port", () => {
-  let server: TestService;
-
-  beforeAll(async () => {
-    server = await openTestService({ limits: { requestTimeoutMs: 300, idleTimeoutMs: 5000 } });
-    return () => server[Symbol.asyncDispose]();
-  });
+  const server = useOpened(() =>
+    openTestService({ limits: { requestTimeoutMs: 300, idleTimeoutMs: 5000 } }),
+  );
 
   test.each(Array.from({ length: preface.length - 1 }, (_, i) => i + 1))(
     "accepts a preface that is split after byte %i",

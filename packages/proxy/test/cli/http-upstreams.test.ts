@@ -17,6 +17,7 @@ import {
 import express from "express";
 import { describe, expect, test } from "vitest";
 import { createCatalog } from "../../../gateway/test/catalog-server.ts";
+import { failureOf } from "../../../gateway/test/client/fake-server.ts";
 import {
   CatalogService,
   file_library_v1_catalog,
@@ -26,8 +27,7 @@ import { collect } from "../../../gateway/test/support/collect.ts";
 import { envelope } from "../../../gateway/test/support/envelope.ts";
 import { listen } from "../../../gateway/test/support/free-port.ts";
 import { openModern } from "../../../gateway/test/support/mcp-client.ts";
-import { useOpened } from "../../../kit/test/support/use-opened.ts";
-import { failureOf } from "../services/open-proxy.ts";
+import { useOpened } from "../../../gateway/test/support/use-opened.ts";
 import { post, startCommand, until, useFolder } from "./command.ts";
 
 const folder = useFolder(file_library_v1_catalog);

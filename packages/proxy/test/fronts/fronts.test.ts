@@ -19,8 +19,8 @@ import {
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
 import { exchange, type HttpVersion } from "../../../gateway/test/support/exchange.ts";
 import { findFreePort } from "../../../gateway/test/support/free-port.ts";
+import { useOpened } from "../../../gateway/test/support/use-opened.ts";
 import { within } from "../../../gateway/test/support/within.ts";
-import { useOpened } from "../../../kit/test/support/use-opened.ts";
 import { useFolder } from "../cli/command.ts";
 import { openUpstream } from "../services/open-proxy.ts";
 import { type Front, fronts, isInstalled, plainNginx, startFront } from "./fronts.ts";

@@ -1,8 +1,7 @@
 import { createServer, type ServerHttp2Session } from "node:http2";
-import { ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
-import { expect } from "vitest";
 import { file_library_v1_card } from "../../../gateway/test/gen/library/v1/card_pb.ts";
 import { file_library_v1_catalog } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { file_library_v1_fields } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
@@ -14,6 +13,8 @@ import {
   type TestGatewayOptions,
 } from "../../../gateway/test/support/gateway.ts";
 import { type ProxyOptions, proxyServices, readDescriptors } from "../../src/services/index.ts";
+
+export { failureOf } from "../../../gateway/test/client/fake-server.ts";
 
 /** A gRPC server that knows nothing of REST. */
 export interface Upstream extends AsyncDisposable {
@@ -39,16 +40,6 @@ export async function openUpstream(
       await close();
     },
   };
-}
-
-/** The error of a call that must fail. */
-export async function failureOf(call: Promise<unknown>): Promise<ConnectError> {
-  try {
-    expect.fail(`it succeeded: ${JSON.stringify(await call)}`);
-  } catch (error) {
-    if (error instanceof ConnectError) return error;
-    throw error;
-  }
 }
 
 /** All that the tests' protos have, as a proxy knows it: by a descriptor set. */

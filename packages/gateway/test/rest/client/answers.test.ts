@@ -24,6 +24,7 @@ import { gatewayFetchHandler } from "../../../src/fetch.ts";
 import type { NodeHandler } from "../../../src/index.ts";
 import { createRestTransport, type RestTransportOptions } from "../../../src/rest/client/index.ts";
 import { createCatalog } from "../../catalog-server.ts";
+import { failureOf } from "../../client/fake-server.ts";
 import { CatalogService } from "../../gen/library/v1/catalog_pb.ts";
 import { EveryFieldSchema } from "../../gen/library/v1/fields_pb.ts";
 import { collect } from "../../support/collect.ts";
@@ -61,15 +62,6 @@ function answering(
     },
   });
   return { sent, client };
-}
-
-async function failureOf(call: Promise<unknown>): Promise<ConnectError> {
-  try {
-    expect.fail(`it succeeded: ${JSON.stringify(await call)}`);
-  } catch (error) {
-    if (error instanceof ConnectError) return error;
-    throw error;
-  }
 }
 
 /** The ids of a stream, and how it ended. */
