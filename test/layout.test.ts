@@ -59,8 +59,7 @@ test("our packages are imported by their names, and only where they belong", () 
       found.set(room, (found.get(room) ?? new Set()).add(name));
     }
   }
-  const users = [...found].map(([room, names]) => [room, [...names].sort()]);
-  expect(Object.fromEntries(users)).toEqual({
+  expect(Object.fromEntries([...found].map(([room, names]) => [room, [...names].sort()]))).toEqual({
     kit: ["connect-gateway"],
     "proxy/src/cli": ["connect-gateway", "connect-gateway-kit"],
     // What the package exports. Users of the kit are bundles.

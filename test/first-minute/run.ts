@@ -114,8 +114,7 @@ async function useStore({ node, cli, usual }: Machine, clone: string): Promise<v
     );
     const lines = [token, ...Array(2).fill(`${curl} --silent --write-out ' %{http_code}\n'`)];
     const answer = await run("sh", ["-c", lines.join("\n")], { cwd: clone, env: usual });
-    const created = '{"name":"Basil","tag":"herb"} 200\n';
-    if (answer.stdout !== created.repeat(2)) {
+    if (answer.stdout !== '{"name":"Basil","tag":"herb"} 200\n'.repeat(2)) {
       throw new Error(`the curl line was answered ${answer.stdout}${answer.stderr}`);
     }
   } catch (cause) {

@@ -180,9 +180,8 @@ test.each([
 ])("a plant that the database would change (%s: %s) is rejected alone", async (kind, sql) => {
   const { path, store, failures } = await openFresh();
   openBeside(path).exec(`INSERT INTO plants (id, name) VALUES (100, 'taken'); ${sql}`);
-  const bad = { id: 5n, name: "taken" };
   const others = [...plantsOf(5), ...plantsOf(5, 6)];
-  const creating = [bad, ...others].map((plant) => store.create(plant));
+  const creating = [{ id: 5n, name: "taken" }, ...others].map((plant) => store.create(plant));
   await expectUnavailable(creating.slice(0, 1), `SQLITE_${kind}`);
   await Promise.all(creating.slice(1));
   await expectAllKept(store, others);

@@ -47,9 +47,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
         { id: BigInt(2 * index), name: one, tag: "t" },
         { id: BigInt(2 * index + 1), name: "n", tag: one },
       ]);
-      for (const plant of plants) {
-        expect(await store.create(plant)).toStrictEqual(withoutId(plant));
-      }
+      for (const plant of plants) expect(await store.create(plant)).toStrictEqual(withoutId(plant));
       const reopened = await reopen();
       for (const [index, plant] of plants.entries()) {
         const other = { ...plants[(index + 2) % 4], id: plant.id } as NewPlant;

@@ -94,8 +94,7 @@ export function crash({ entries, lastFile }: Disk, outage: OutageName, random: R
     for (const [page, versions] of file.pages) {
       if (page * pageBytes >= content.byteLength) continue;
       const isLastWrite = file === lastFile && file.lastPages.includes(page);
-      const isSure = versions.all.length === 1;
-      const bytes = isSure ? versions.last : choosePage(versions, isLastWrite);
+      const bytes = versions.all.length === 1 ? versions.last : choosePage(versions, isLastWrite);
       bytes.copy(content, page * pageBytes);
     }
     return content;

@@ -57,8 +57,7 @@ function overHttp2(url: string): Sender {
 
   return {
     async send({ path, headers, body, signal }) {
-      const fields = { ":method": "POST", ":path": path, ...headers };
-      const stream = open().request(fields, { signal });
+      const stream = open().request({ ":method": "POST", ":path": path, ...headers }, { signal });
       let head: http2.IncomingHttpHeaders & http2.IncomingHttpStatusHeader = {};
       let trailers = new Headers();
       stream.once("response", (received) => {

@@ -91,9 +91,7 @@ async function tryMutant({ file, find, replace, campaign }: Mutant): Promise<Ver
 async function inCopy<T>(work: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), "plant-store-mutant-"));
   try {
-    for (const name of copied) {
-      await cp(join(root, name), join(folder, name), { recursive: true });
-    }
+    for (const name of copied) await cp(join(root, name), join(folder, name), { recursive: true });
     await linkModules(folder);
     return await work(folder);
   } finally {

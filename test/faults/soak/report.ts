@@ -51,8 +51,7 @@ export async function writeReport(folder: string, samples: readonly Sample[]): P
       const range = `${show(values[0])} to ${show(values.at(-1))} ${unit}`;
       const verdict = isTooSteep ? "too steep" : "ok";
       const told = growth ?? "too short to say";
-      const cells = [server, title, range, told, `${limit} ${unit}`, verdict];
-      lines.push(`| ${cells.join(" | ")} |`);
+      lines.push(`| ${[server, title, range, told, `${limit} ${unit}`, verdict].join(" | ")} |`);
       if (isTooSteep) found.push(`${server}: ${title} grows by ${growth}`);
     }
   }

@@ -35,8 +35,7 @@ export function slopeOf(life: readonly Point[]) {
   const { length: n } = points;
   if (n < least.points || lengthMs(points) < least.settledMs) return undefined;
   const slopes = slopesWithin(points).sort((a, b) => a - b);
-  const variance = (n * (n - 1) * (2 * n + 5)) / 18;
-  const reach = normalQuantile * Math.sqrt(variance);
+  const reach = normalQuantile * Math.sqrt((n * (n - 1) * (2 * n + 5)) / 18);
   const at = (rank: number) =>
     slopes[Math.min(slopes.length - 1, Math.max(0, Math.round(rank)))] ?? Number.NaN;
   return {

@@ -65,9 +65,7 @@ async function expectRetryAfter(origin: string, token: string): Promise<void> {
 
 test("switched off, nothing of it is served, and plants are", async () => {
   await using own = await openTestServer({ health: false });
-  for (const path of ["/healthz", "/readyz"]) {
-    expect((await get(own.url, path)).status).toBe(404);
-  }
+  for (const path of ["/healthz", "/readyz"]) expect((await get(own.url, path)).status).toBe(404);
   using health = grpcProtocol.open(Health, own.url);
   await expect(health.client.check({})).rejects.toMatchObject({ code: Code.Unimplemented });
   expect(await postPlant(own.url)).toMatchObject({ status: 200 });

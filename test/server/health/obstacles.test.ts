@@ -98,8 +98,7 @@ test.for<[what: string, canRun: boolean, open: () => Promise<Trouble>, reason: s
     await untilReadyz(server, 200);
     await expectEverywhere(server, true);
     expect(await create(server, 3n)).toMatchObject({ ok: {} });
-    const said = server.log.lines.filter(({ message }) => /ready/.test(message));
-    expect(said).toMatchObject([
+    expect(server.log.lines.filter(({ message }) => /ready/.test(message))).toMatchObject([
       { level: "warn", message: `not ready: ${reason}`, cause: expect.any(Error) },
       { level: "info", message: "ready: the store accepts plants again" },
     ]);

@@ -67,8 +67,7 @@ test("with a collector it is loaded, and the log has the trace of the span: the 
   const lines = await end(server);
   expect(lines).toContain("loaded @opentelemetry/sdk-trace");
   const logged = lines.filter((line) => line.includes('"request"'));
-  const traceIds = logged.map((line) => JSON.parse(line).traceId);
-  expect(traceIds).toEqual([first?.traceId, second?.traceId]);
+  expect(logged.map((line) => JSON.parse(line).traceId)).toEqual([first?.traceId, second?.traceId]);
   expect(second?.traceId).toBe(traceId);
   expect(collector.calls).toHaveLength(2);
 });

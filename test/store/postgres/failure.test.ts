@@ -104,9 +104,8 @@ test.each<[StoreOpenErrorCode, RegExp, error: unknown, passes: boolean]>([
   ["inaccessible", /^the connection to h0 was lost;/, lost, false],
 ])("a store is not opened, %s: %s", (code, message, error, passes) => {
   const opening = openError(error);
-  const cause = code === "newer_schema" ? undefined : error;
   expect(opening).toMatchObject({ name: "StoreOpenError", code });
-  expect(opening.cause).toBe(cause);
+  expect(opening.cause).toBe(code === "newer_schema" ? undefined : error);
   expect(opening.message).toMatch(message);
   expect(isPassing(error)).toBe(passes);
 });

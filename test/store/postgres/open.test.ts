@@ -190,8 +190,7 @@ test.skipIf(!hasPostgres || !hasOpenssl)(
     const verified = (file: string) =>
       `${url}?sslmode=verify-full&sslrootcert=${encodeURIComponent(file)}`;
     const encrypted = "pid IN (SELECT pid FROM pg_stat_ssl WHERE ssl)";
-    const urls = [url, `${url}?sslmode=require`, verified(certificate.certFile)];
-    for (const own of urls) {
+    for (const own of [url, `${url}?sslmode=require`, verified(certificate.certFile)]) {
       const store = await openStore(own);
       await store.create(plantOf(1));
       expect(await sessions(encrypted), own).toHaveLength(own === url ? 0 : 1);

@@ -53,9 +53,8 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
 
   test("over a Unix socket, a statement that takes long is cancelled, and not given up", async () => {
     const { url, kept } = await openDatabase(server.current);
-    const folder = encodeURIComponent(server.current.data);
     const limits = { statementTimeoutMs: 2000, aliveIntervalMs: 900, cancelGraceMs: 60_000 };
-    const own = url.replace("127.0.0.1", folder);
+    const own = url.replace("127.0.0.1", encodeURIComponent(server.current.data));
     const store = await openTestStore(own, { ...limits, retryLimitMs: 1 });
     await using holder = await openPostgresClient(url);
     await holder.query("BEGIN; LOCK TABLE plants");

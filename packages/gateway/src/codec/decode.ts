@@ -176,9 +176,8 @@ function begin(): void {
   let next: Waiter | undefined;
   for (const [caller, queue] of [...callers]) {
     // Who has left must not keep bytes that no longer count.
-    const gone = queue.filter(({ holding }) => holding?.isReleased);
     const rest = queue.filter(({ holding }) => !holding?.isReleased);
-    for (const one of gone) resume(one);
+    for (const one of queue.filter(({ holding }) => holding?.isReleased)) resume(one);
     callers.set(caller, rest);
     if (next !== undefined) continue;
     callers.delete(caller);

@@ -112,9 +112,7 @@ export class RequestExchange extends NodeExchange {
     const isSet = answer.hasHeader("vary") || answer.hasHeader("set-cookie");
     const all = isSet ? mergeHeaders(answer.getHeaders(), own) : own;
     answer.writeHead(status, all as OutgoingHttpHeaders);
-    for (const name in all) {
-      if (notAscii.test(String(all[name]))) return false;
-    }
+    for (const name in all) if (notAscii.test(String(all[name]))) return false;
     return true;
   }
 

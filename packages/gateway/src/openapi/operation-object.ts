@@ -244,8 +244,7 @@ function responseContent(
       : orNull(responseBody, schemas.forField(responseBody, "response"));
   if (method.methodKind !== "server_streaming") return { "application/json": { schema } };
   const error = errorForm.schema; // the last message of a stream may be one
-  const failure = { type: "object", properties: { error }, required: ["error"] };
-  const item = { anyOf: [schema, failure] };
+  const item = { anyOf: [schema, { type: "object", properties: { error }, required: ["error"] }] };
   return { ...streamContent(item, openapi), "text/event-stream": events(schema, error, openapi) };
 }
 

@@ -68,8 +68,7 @@ export function addReflection(
       const sent = new Set<IndexedFile>();
       let count = 0;
       // Waiting for requests does not end by itself when the server ends the call.
-      const asked = untilAborted(untilAborted(requests, draining), signal);
-      for await (const request of asked) {
+      for await (const request of untilAborted(untilAborted(requests, draining), signal)) {
         if (++count > requestsMax) {
           const message = `a stream may ask ${requestsMax} questions`;
           throw new ConnectError(message, Code.ResourceExhausted);
@@ -123,9 +122,7 @@ function answerTo(
 function filesAnswer(file: IndexedFile | undefined, sent: Set<IndexedFile>): Answer {
   if (file === undefined) return notFound;
   const files = new Set([file]);
-  for (const { imports } of files) {
-    for (const one of imports) if (!sent.has(one)) files.add(one);
-  }
+  for (const { imports } of files) for (const one of imports) if (!sent.has(one)) files.add(one);
   for (const one of files) sent.add(one);
   const fileDescriptorProto = [...files].map(({ bytes }) => bytes);
   return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };

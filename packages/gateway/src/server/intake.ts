@@ -163,9 +163,7 @@ export class Intake<T> {
 
   /** The turn is full. Connections that were not read yet wait for another turn. */
   #fill(): void {
-    for (const line of this.#resumed) {
-      if (line.askedIn !== this.#turn) stop(line, this.#overdue);
-    }
+    for (const line of this.#resumed) if (line.askedIn !== this.#turn) stop(line, this.#overdue);
     if (this.#overdue.size > 0) this.#resumedMax = Math.ceil(this.#resumedMax / 2);
     // Busy connections are paused already. The others send few requests.
     const intervalMs = stopIntervalMs * this.#open.size;

@@ -123,10 +123,9 @@ test("a caller that leaves a whole answer unread leaves its place, too", async (
 });
 
 test("a server that reads nothing more, and ends its side, ends the call", async () => {
-  const windowBytes = 2 ** 31 - 1;
   const settings = Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff]);
   const serve = (socket: Socket) => {
-    const window = frame(frameType.windowUpdate, { payload: uint32(windowBytes - 65_535) });
+    const window = frame(frameType.windowUpdate, { payload: uint32(2 ** 31 - 1 - 65_535) });
     const greeting = frame(frameType.settings, { payload: settings });
     socket.write(Buffer.concat([greeting, settingsAck, window]));
     socket.once("data", () => {

@@ -206,9 +206,8 @@ function outcome<T>(read: () => T): T | "refused" {
   try {
     return read();
   } catch (error) {
-    const isPlain = error instanceof Error && error.constructor === Error;
     const isRefusal = error instanceof ConnectError && error.code === Code.InvalidArgument;
-    if (isPlain || isRefusal) return "refused";
+    if ((error instanceof Error && error.constructor === Error) || isRefusal) return "refused";
     throw error;
   }
 }

@@ -146,9 +146,7 @@ describe.each(versions)("rest.statuses over HTTP/%s", (version) => {
     const request = { version, ...callOf(method) };
     const response = await askCatalog(found, request, { rest: { statuses } });
     expect(response.status).toBe(status);
-    if (method === "CreateVolume") {
-      expect(response.headers.get("location")).toBe(location.location);
-    }
+    if (method === "CreateVolume") expect(response.headers.get("location")).toBe(location.location);
     const isBodiless = status === 204 || status === 205;
     expect(response.body.length === 0).toBe(isBodiless);
     if (isBodiless) expect(response.headers.has("content-type")).toBe(false);

@@ -78,10 +78,9 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       ["application/octet-stream", null],
       ["", null],
     ])("a body of type %j is in %s", async (contentType, coding) => {
-      const data = Buffer.from(large);
       const headers = { "accept-encoding": "gzip" };
       const response = await askCatalog(
-        { downloadVolume: () => ({ contentType, data }) },
+        { downloadVolume: () => ({ contentType, data: Buffer.from(large) }) },
         { version, ...get("/v1/shelves/x/volumes/1:download"), headers },
         { compressMinBytes: 1000 },
       );

@@ -139,9 +139,7 @@ export async function servePage(
 
 /** The runtimes say in different words that they listen: only an answer tells it of all. */
 async function answered(url: string): Promise<void> {
-  for (;;) {
-    if ((await fetch(url).catch(() => delay(50))) !== undefined) return;
-  }
+  for (;;) if ((await fetch(url).catch(() => delay(50))) !== undefined) return;
 }
 
 /** As `wrangler dev`: a bundle, and workerd with the settings of wrangler.jsonc. */

@@ -26,9 +26,7 @@ describe("connectionsPerAddressMax", () => {
     const traffic = { opened: () => void told++, refused: () => {} };
     await using server = await openLimited(5, { traffic });
     using others = new DisposableStack();
-    for (let i = 0; i < 3; i++) {
-      await expectServed(others.use(await connectTo(server)));
-    }
+    for (let i = 0; i < 3; i++) await expectServed(others.use(await connectTo(server)));
     using first = await connectTo(server);
     using second = await connectTo(server);
     await Promise.all([expectServed(first), expectServed(second)]);

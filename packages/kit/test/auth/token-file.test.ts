@@ -296,17 +296,14 @@ test("concurrently in many processes: no change is lost", async () => {
     await revokeToken(file, \`old\${index}\`);
     process.stdout.write(await createToken(file, "shared", "plst_").catch(({ code }) => code));
   `;
-  const run = promisify(execFile);
   const outputs = await Promise.all(
     all.map(async (index) => {
       const args = ["--input-type=module", "--eval", script, "--", file, `${index}`];
-      return (await run(process.execPath, args)).stdout;
+      return (await promisify(execFile)(process.execPath, args)).stdout;
     }),
   );
   const expected = ["shared"];
-  for (const index of all) {
-    for (let n = 1; n < 10; n++) expected.push(`p${index}-${n}`);
-  }
+  for (const index of all) for (let n = 1; n < 10; n++) expected.push(`p${index}-${n}`);
   expect((await names()).sort()).toEqual(expected.sort());
   expect(outputs.filter((output) => output === "name_in_use")).toHaveLength(all.length - 1);
   expect(outputs.filter((output) => output.startsWith("plst_"))).toHaveLength(1);

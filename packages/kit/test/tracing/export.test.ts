@@ -151,9 +151,7 @@ test.each<[env: Record<string, string>, sampled: readonly boolean[]]>([
     return { isSampled: trace.getSpan(values.get(callContextKey))?.isRecording(), observed };
   });
   expect(begun.map(({ isSampled }) => isSampled)).toEqual(sampled);
-  for (const { observed } of begun) {
-    expect(tracing.traceIdOf(observed)).toMatch(/^[\da-f]{32}$/);
-  }
+  for (const { observed } of begun) expect(tracing.traceIdOf(observed)).toMatch(/^[\da-f]{32}$/);
   const timers = () => process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
   const before = timers();
   await tracing.close();

@@ -44,8 +44,7 @@ export function openUpstreams(
     const headers = read();
     const header = () => headers.ofCalls;
     const ownHeaders = () => headers.own;
-    const reload = () => Object.assign(headers, read());
-    const common = { place, ownHeaders, reload };
+    const common = { place, ownHeaders, reload: () => Object.assign(headers, read()) };
     if (protocol !== "grpc") {
       const http = openHttpUpstream(place, rest, tls, header, ownHeaders);
       return { ...common, grpc: undefined, ...http };
@@ -54,8 +53,8 @@ export function openUpstreams(
     const extra = place.headerFile === undefined ? limits : { ...limits, header };
     const transport = openGrpcTransport({ url, authority, tls, ...extra });
     const ask = (signal: AbortSignal) => askHealth(transport, { signal, headers: ownHeaders() });
-    const transportBy = () => transport;
-    return { ...common, transportBy, grpc: transport, ask, close: () => transport.close() };
+    const close = () => transport.close();
+    return { ...common, transportBy: () => transport, grpc: transport, ask, close };
   });
 }
 

@@ -119,9 +119,8 @@ test("text of an upstream that is not UTF-8 is an internal error in JSON, not re
 test("text of an upstream that is not UTF-8 is not replaced in an Any", async () => {
   const set = descriptorSetOf(file_openapi_old_v1_old, file_library_v1_fields);
   const { registry } = readDescriptors(set);
-  const any = anyPack(OldSchema, latin1);
   await using proxy = await openProxyOf(
-    (router) => router.service(FieldService, { echo: () => ({ any }) }),
+    (router) => router.service(FieldService, { echo: () => ({ any: anyPack(OldSchema, latin1) }) }),
     { jsonOptions: { registry }, mayFail: true },
   );
   const { status } = await proxy.send({ path: "/v1/fields", headers: json, body: "{}" });

@@ -65,8 +65,7 @@ function almostRight(id: bigint, random: Random): ContentAttack {
   if (type.endsWith("json")) {
     const extra = random.chance(0.3) ? `,${random.pick(extraMembers)}}` : "}";
     const json = newPlantJson({ id, name: `${name}~`, tag }).replace(/\}$/, () => extra);
-    const whole = path === "/plants" ? json : `{"plant":${json}}`;
-    const [before = "", after = ""] = whole.split("~");
+    const [before = "", after = ""] = (path === "/plants" ? json : `{"plant":${json}}`).split("~");
     message = Buffer.concat([Buffer.from(before), spoilt, Buffer.from(after)]);
   } else {
     const plant = new BinaryWriter().tag(1, 0).int64(id).tag(2, 2);
@@ -110,8 +109,7 @@ function spoilEnvelope(message: Buffer, flags: number, random: Random): Buffer {
 export function spoilContent(id: bigint, random: Random): ContentAttack {
   const isAlmostRight = random.chance(0.5);
   const seed = isAlmostRight ? almostRight(id, random) : random.pick(rows);
-  const isKept = isAlmostRight && random.chance(0.5);
-  const body = isKept ? seed.body : mutate(seed.body, random);
+  const body = isAlmostRight && random.chance(0.5) ? seed.body : mutate(seed.body, random);
   return withToken(random.chance(0.1) ? strangerToken : knownToken, { ...seed, body });
 }
 

@@ -4,6 +4,4 @@ import { readFileSync, writeSync } from "node:fs";
 import { runPlugin } from "./plugin.ts";
 
 const response = runPlugin(readFileSync(0), (path) => readFileSync(path, "utf8"));
-for (let written = 0; written < response.length; ) {
-  written += writeSync(1, response, written);
-}
+for (let written = 0; written < response.length; ) written += writeSync(1, response, written);

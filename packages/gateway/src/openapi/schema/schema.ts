@@ -281,8 +281,7 @@ function defaultOf(field: DescField): JsonObject {
 function jsonOf(field: DescField, value: unknown): JsonValue {
   if (field.enum !== undefined) return field.enum.value[Number(value)]?.jsonName ?? Number(value);
   if (value instanceof Uint8Array) return base64Encode(value);
-  if (typeof value === "bigint") return String(value);
-  return value as JsonValue;
+  return typeof value === "bigint" ? String(value) : (value as JsonValue);
 }
 
 /** The schema of a field that must be set. If its zero value means "not set", excludes zero. */

@@ -204,8 +204,7 @@ function encode(text: string, name: string): string {
 function split(text: string, pattern: readonly Segment[]): readonly string[] | undefined {
   const isOpen = pattern.at(-1)?.kind === "rest";
   const fixed = isOpen ? pattern.slice(0, -1) : pattern;
-  const isSingle = !isOpen && fixed.length === 1;
-  const pieces = isSingle ? [text] : text === "" ? [] : text.split("/");
+  const pieces = !isOpen && fixed.length === 1 ? [text] : text === "" ? [] : text.split("/");
   const isMatch = fixed.every((segment, i) =>
     segment.kind === "literal" ? pieces[i] === segment.value : Boolean(pieces[i]),
   );
@@ -237,8 +236,7 @@ function take(
 }
 
 function textOf(json: JsonValue): string {
-  if (json === null) return "NULL_VALUE";
-  return String(isJsonObject(json) ? json["rawJSON"] : json);
+  return json === null ? "NULL_VALUE" : String(isJsonObject(json) ? json["rawJSON"] : json);
 }
 
 /** @throws {FieldViolation} for a field that a query cannot hold. */

@@ -206,9 +206,8 @@ function findLoss(
   if (hasCustomJsonRepresentation(input) && isOpen) {
     return `only body "*", without variables, sets a ${input.typeName}`;
   }
-  const isRaw = body !== undefined && isHttpBody(input, body);
   const isInBody = variables.some(({ path: [field] }) => body === "*" || body === field);
-  return isRaw && isInBody
+  return body !== undefined && isHttpBody(input, body) && isInBody
     ? "the body sets all of its google.api.HttpBody, so no variable can"
     : undefined;
 }

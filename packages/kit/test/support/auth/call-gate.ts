@@ -4,10 +4,9 @@ import { principalKey } from "../../../src/auth/verifier.ts";
 
 /** A gate's result for one Authorization header: a principal, or the complete error. */
 export async function callGate(gate: ReturnType<typeof createBearerGate>, authorization: string) {
-  const requestHeader = new Headers({ authorization });
   const values = createContextValues();
   try {
-    await gate({ requestHeader, values });
+    await gate({ requestHeader: new Headers({ authorization }), values });
   } catch (error) {
     if (!(error instanceof ConnectError)) throw error;
     if (values.get(principalKey) !== undefined) throw new Error("refused, but has a principal");
