@@ -32,12 +32,18 @@ export async function readMessage(response: Response, reading: Reading): Promise
   if (bytes.length > readMaxBytes) throw messageTooLarge(readMaxBytes);
   if (isHttpBody(output, part)) return rawMessage(response, reading, bytes);
   const mayBeEmpty = status === 204 || status === 205 || headers.get("content-length") === "0";
-  if (bytes.length === 0 && (mayBeEmpty || output.fields.length === 0)) return create(output);
-  jsonTypeOf(response);
+  const isBare = output.fields.length === 0;
+  if (bytes.length === 0 && (mayBeEmpty || isBare)) return create(output);
+  let json: ExactJson | undefined;
+  const parse = (text: Uint8Array) => {
+    json = parseJson(text);
+    return messageOf(reading, json);
+  };
   try {
-    const parse = (text: Uint8Array) => messageOf(reading, parseJson(text));
     return await decode(bytes, { parse, readMaxValues }, undefined);
   } catch (error) {
+    const type = json === undefined ? jsonTypeOf(response, isBare ? "text/plain" : "") : "";
+    if (type === "text/plain") return create(output); // OK, where a method returns nothing
     throw wrong(reading, error);
   }
 }

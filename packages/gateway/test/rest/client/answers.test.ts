@@ -189,6 +189,8 @@ describe("answers", () => {
     ["application/json", volume],
     ["application/vnd.api+json; charset=utf-8", volume],
     ["", volume],
+    ["text/plain; charset=utf-8", volume],
+    ["text/html", volume],
     ["application/json", volume.replace(/"(\d+)"/, "$1")],
   ])("%s: %s", async (type, body) => {
     const { client } = answering(new Blob([body]), type ? typed(type) : {});
@@ -203,8 +205,11 @@ describe("answers", () => {
     expect((await client.getVolume({ id })).id).toBe(0n);
   });
 
-  test.each([null, "null", "true", "{}"])("%s is a message without fields", async (body) => {
-    const deleted = await answering(body).client.deleteVolume({ name: "shelves/a/volumes/b" });
+  test.each([null, "null", "true", "{}", "OK"])("%s is a message without fields", async (body) => {
+    const init = body === "OK" ? typed("text/plain") : plain;
+    const deleted = await answering(body, init).client.deleteVolume({
+      name: "shelves/a/volumes/b",
+    });
     expect(deleted.$typeName).toBe("google.protobuf.Empty");
   });
 
@@ -223,8 +228,9 @@ describe("answers", () => {
 
   test.each<[what: string, body: BodyInit | null, init: ResponseInit, code: Code, text: string]>([
     ["HTML", "<html>", typed("text/html"), Code.Unknown, "not JSON"],
+    ["a text", "OK", typed("text/plain"), Code.Unknown, "not JSON"],
     ["records", "\u001e{}", typed("application/json-seq"), Code.Unknown, "not JSON"],
-    ["a wrong value", '{"id":"1.5"}', plain, Code.Internal, "id must be a 64-bit"],
+    ["a wrong value", '{"id":"1.5"}', typed("text/html"), Code.Internal, "id must be a 64-bit"],
     ["too much", `{"title":"${"x".repeat(5e6)}"}`, plain, Code.ResourceExhausted, "4194304"],
     ["too many values", many, plain, Code.Internal, "has more than 262144 values"],
   ])("%s is an error", async (_what, body, init, code, text) => {
