@@ -100,11 +100,12 @@ function fetchBy(agent: http.Agent, own: Readonly<Record<string, string>>): type
       outgoing.on("error", (error) => reject(socketError(error)));
       outgoing.on("response", (incoming) => {
         // Node takes a body without a length for whole when its connection is reset.
-        outgoing.on("error", (error) => incoming.destroy(error));
+        outgoing.on("error", (error) => incoming.complete || incoming.destroy(error));
         const { statusCode: status = 0, rawHeaders } = incoming;
         const isEmpty = method === "HEAD" || status === 204 || status === 205 || status === 304;
         if (isEmpty) incoming.resume();
         try {
+          if (status > 599) throw new ConnectError(`HTTP ${status}`, Code.Unknown); // fetch has none
           const { "content-encoding": coding = "" } = incoming.headers;
           if (!isEmpty && !/^(?:identity)?$/i.test(coding)) {
             const problem = `HTTP ${status} in ${coding}, which was not asked for`;
@@ -117,7 +118,7 @@ function fetchBy(agent: http.Agent, own: Readonly<Record<string, string>>): type
           resolve(new Response(content as BodyInit | null, { status, headers: received }));
         } catch (error) {
           outgoing.destroy();
-          reject(ConnectError.from(error)); // a status or a header that there is not
+          reject(ConnectError.from(error)); // a header that there is not
         }
       });
       if (!(body instanceof ReadableStream)) outgoing.end(body ?? undefined);

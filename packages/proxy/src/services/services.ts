@@ -231,17 +231,20 @@ function forwardedError(reason: unknown, registry: Registry): unknown {
   const tooLarge = (why: string) =>
     new RestFailure(500, Code.ResourceExhausted, `the upstream's response is too large: ${why}`);
   if (code === "HPE_HEADER_OVERFLOW") return tooLarge("it has headers over 64 KiB");
+  const unreadable = (why: string) =>
+    own(`the upstream's response cannot be read: ${why}`, Code.Internal);
+  // Of HTTP/1.1, unless it was cut.
+  if (/^HPE_(?!INVALID_EOF)/.test(`${code}`)) return unreadable((cause as Error).message);
   switch (isOfNetwork ? Code.Unavailable : reason.code) {
     case Code.Unavailable:
       return own("the upstream is away", Code.Unavailable);
     case Code.ResourceExhausted:
       // An overloaded upstream sends ENHANCE_YOUR_CALM, which has the same code.
-      if (code === "ERR_HTTP2_STREAM_ERROR") return error;
-      return tooLarge(rawMessage);
+      return code === "ERR_HTTP2_STREAM_ERROR" ? error : tooLarge(rawMessage);
     case Code.InvalidArgument:
       // connect-node has this code for wrong responses, too, which are not the caller's argument.
       if (typeof code !== "string" && !wrongResponse.test(rawMessage)) return error;
-      return own(`the upstream's response cannot be read: ${rawMessage}`, Code.Internal);
+      return unreadable(rawMessage);
     default:
       return error;
   }

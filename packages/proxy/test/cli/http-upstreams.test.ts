@@ -164,9 +164,14 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
   expect([error.code, error.rawMessage]).toEqual([Code.NotFound, "there is no volume 3"]);
   const headers = { "connect-timeout-ms": "100000000" }; // longer than gRPC can say
   expect((await fetch(`${server.origin}/v1/volumes/3`, { headers })).status).toBe(404);
-  answer = ({ socket }) => socket.write(switching);
-  const odd = await failureOf(client.getVolume({ id: 3n }));
-  expect([odd.code, odd.rawMessage]).toEqual([Code.Unknown, "HTTP 101"]);
+  for (const [text, code, message] of [
+    [switching, Code.Unknown, "HTTP 101"],
+    ["SSH-2.0", Code.Internal, "the upstream's response cannot be read: Parse Error"],
+  ] as const) {
+    answer = ({ socket }) => socket.write(text);
+    const odd = await failureOf(client.getVolume({ id: 3n }));
+    expect(odd).toMatchObject({ code, rawMessage: expect.stringContaining(message) });
+  }
   const [type, coding] =
     protocol === "connect" ? ["proto", "content-encoding"] : ["grpc-web+proto", "grpc-encoding"];
   const head = { "content-type": `application/${type}`, [coding]: "gzip" };
@@ -238,7 +243,11 @@ describe("faults of a REST server", () => {
     const head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n";
     socket.write(`${head}{"id":1}`, () => socket.resetAndDestroy());
   };
-  const { ResourceExhausted, Unavailable, Unknown } = Code;
+  const writes =
+    (headers: string, tail = ""): RequestListener =>
+    ({ socket }) =>
+      socket.write(`HTTP/1.1 200 OK\r\n${headers}content-length: 8\r\n\r\n{"id":1}${tail}`);
+  const { Internal, ResourceExhausted, Unavailable, Unknown } = Code;
   const large = `{"title":"${"x".repeat(10 << 20)}"}`;
   const away = [Unavailable, "the upstream is away"] as const;
 
@@ -252,7 +261,8 @@ describe("faults of a REST server", () => {
     ["70 kB of headers", says(200, wide(70_000)), ResourceExhausted, "response is too large"],
     ["a coding", says(200, gzip, "{}"), Unknown, "HTTP 200 in gzip, which was not asked for"],
     ["another protocol", ({ socket }) => socket.write(switching), Unknown, "HTTP 101"],
-    ["a status that is none", says(999, json, "{}"), Unknown, "599"],
+    ["a status that is none", says(999, json, "{}"), Unknown, "HTTP 999"],
+    ["two lengths", writes("transfer-encoding: chunked\r\n"), Internal, "cannot be read: Parse"],
     ["a redirect", says(307, { location: "/x/" }), Unknown, "HTTP 307, to /x/"],
   ])("%s", async (_what, listener, code, message) => {
     answer = listener;
@@ -274,6 +284,11 @@ describe("faults of a REST server", () => {
     expect(response.status).toBeGreaterThanOrEqual(500);
     expect(response.headers.get("set-cookie")).toBe(null);
     expect(calls).toBe(1 + transports.length);
+  });
+
+  test("what follows a whole response does not fail it", async () => {
+    answer = writes("", "more");
+    expect((await fetch(`${server.origin}/v1/volumes/1`)).status).toBe(200);
   });
 
   test("it is away if a proxy before it says so, not if it serves no HEAD", async () => {
