@@ -15,7 +15,6 @@ type Options = Required<Pick<RestTransportOptions, "readMaxBytes" | "readMaxValu
 /** Of a response, as over HTTP/2. */
 const maxHeaderSize = 64 * 1024;
 
-/** Nothing is sent twice: a lost connection may have brought the call. */
 export function openHttpUpstream(
   { url: baseUrl, protocol, authority }: UpstreamPlace,
   rest: Options,
@@ -86,19 +85,32 @@ function guardRequests(given: http.Agent): http.Agent {
   return agent;
 }
 
-/** `fetch` by an agent: with certificates of files, and without redirects, which a proxy must not follow. */
+/**
+ * `fetch` by an agent: with certificates of files, and without redirects, which a proxy must not follow.
+ * A GET that a kept connection loses is sent once more. Others may have been processed.
+ */
 function fetchBy(agent: http.Agent, own: Readonly<Record<string, string>>): typeof fetch {
   const { request } = agent instanceof https.Agent ? https : http;
-  return (url, { method = "GET", headers, body, signal } = {}) =>
-    new Promise((resolve, reject) => {
+  const send = (isFirst: boolean, ...[url, init = {}]: Parameters<typeof fetch>) =>
+    new Promise<Response>((resolve, reject) => {
+      const { method = "GET", headers, body, signal } = init;
       const given = Object.fromEntries(new Headers(headers));
       const fields = { ...given, "accept-encoding": "identity", ...own };
       const options = { agent, maxHeaderSize, method, headers: fields, ...(signal && { signal }) };
       const outgoing = request(`${url}`, options);
       // Node sends a DELETE's body without a length by default: the upstream reads it as a request.
       if (body) outgoing.useChunkedEncodingByDefault = true;
-      outgoing.on("error", (error) => reject(socketError(error)));
+      const lose = (error: NodeJS.ErrnoException) => {
+        const isStale = outgoing.reusedSocket && /^(?:ECONNRESET|EPIPE)$/.test(`${error.code}`);
+        // A server that shuts down has closed all that are idle.
+        if (isStale) for (const idle of Object.values(agent.freeSockets).flat()) idle?.destroy();
+        const isSafe = method === "GET" || method === "HEAD"; // RFC 9112 section 9.3.1
+        if (isFirst && isStale && isSafe) resolve(send(false, url, init));
+        else reject(socketError(error));
+      };
+      outgoing.on("error", lose);
       outgoing.on("response", (incoming) => {
+        outgoing.off("error", lose);
         // Node takes a body without a length for whole when its connection is reset.
         outgoing.on("error", (error) => incoming.complete || incoming.destroy(error));
         const { statusCode: status = 0, rawHeaders } = incoming;
@@ -124,4 +136,5 @@ function fetchBy(agent: http.Agent, own: Readonly<Record<string, string>>): type
       if (!(body instanceof ReadableStream)) outgoing.end(body ?? undefined);
       else pipeline(Readable.fromWeb(body as never), outgoing, (error) => error && reject(error));
     });
+  return (...given) => send(true, ...given);
 }

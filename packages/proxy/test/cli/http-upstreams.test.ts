@@ -212,7 +212,7 @@ describe("faults of a REST server", () => {
   const listener: RequestListener = (request, response) => {
     if (request.method === "HEAD") {
       if (head === 101) request.socket.write(switching);
-      else response.writeHead(head).end();
+      else response.writeHead(head, { connection: "close" }).end();
       return;
     }
     calls++;
@@ -284,6 +284,26 @@ describe("faults of a REST server", () => {
     expect(response.status).toBeGreaterThanOrEqual(500);
     expect(response.headers.get("set-cookie")).toBe(null);
     expect(calls).toBe(1 + transports.length);
+  });
+
+  test("a GET that kept connections lose is sent once more, a create is not", async () => {
+    const used = new Set<unknown>();
+    const three = Promise.withResolvers<void>();
+    let isOpen = true;
+    answer = (request, response) => {
+      if (used.has(request.socket) || !isOpen) return void request.socket.destroy();
+      if (used.add(request.socket).size === 3) three.resolve();
+      void three.promise.then(() => says(200, json, '{"id":1}')(request, response));
+    };
+    const get = async () => (await fetch(`${server.origin}/v1/volumes/1`)).status;
+    await Promise.all([get(), get(), get()]);
+    calls = 0;
+    expect([await get(), calls]).toEqual([200, 2]);
+    const created = await post(`${server.origin}/v1/shelves/a/volumes`, '{"id":"1"}');
+    expect([created.status, calls]).toEqual([503, 3]);
+    await get();
+    isOpen = false;
+    expect([await get(), calls]).toEqual([503, 6]);
   });
 
   test("what follows a whole response does not fail it", async () => {
