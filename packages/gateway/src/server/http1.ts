@@ -6,7 +6,7 @@ import type { TLSSocket } from "node:tls";
 import { exchangeOf } from "../http/node-exchange.ts";
 import { continueWhenRead } from "../http/request-exchange.ts";
 import type { PortLimits } from "./limits.ts";
-import type { AnsweredRefusal, Refusals } from "./refusal.ts";
+import { type AnsweredRefusal, closeSoon, type Refusals } from "./refusal.ts";
 import type { TlsMaterial } from "./tls.ts";
 
 /** Pipelined requests of one connection whose answers are not sent yet. Browsers pipeline none. */
@@ -134,9 +134,8 @@ type CountedSocket = Socket & Noted & { readonly _paused?: boolean };
  * be left to Node: reading from it ends the process.
  */
 function discardRest(request: http.IncomingMessage, socket: CountedSocket): void {
-  // Closed by Node now, it is reset if more arrives, and the answer is lost: RFC 9112 section 9.6.
-  socket.off("finish", socket.destroy);
-  if (socket.writableEnded) setTimeout(() => socket.destroy(), 500).unref();
+  socket.off("finish", socket.destroy); // Node's, after a last answer
+  if (socket.writableEnded) closeSoon(socket);
   (request as unknown as { _dump(): void })._dump();
   if (socket._paused !== true) socket.resume();
 }

@@ -84,10 +84,8 @@ export function createRefusals(
     const { status, header, body } = render(error);
     const lines = Object.entries({ ...header, connection: "close" });
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
-    const content = isHead ? "" : body;
-    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${content}`, () =>
-      socket.destroy(),
-    );
+    socket.once("finish", () => closeSoon(socket));
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${isHead ? "" : body}`);
   }
 
   function render(failure: RestFailure) {
@@ -96,4 +94,9 @@ export function createRefusals(
   }
 
   return { idleTimeoutMs, ofHandshake, report, onResponse, onStream, answerOnSocket };
+}
+
+/** A connection that is closed at once is reset if more arrives, and its answer is lost: RFC 9112 section 9.6. */
+export function closeSoon(socket: Duplex): void {
+  setTimeout(() => socket.destroy(), 500).unref();
 }
