@@ -123,8 +123,8 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
   declare readonly deadline: number | undefined;
   /** Sends the head of an answer in messages. */
   sendHead: (() => void) | undefined;
-  /** Does so after a second. */
-  headTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Whether it does not do so after a second. */
+  holdsHead = false;
 
   aborted = false;
   private isOver = false;
@@ -188,7 +188,7 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
     else if (exchange.isClosed || exchange.hasLeft) this.abort(exchange.closeReason);
     else {
       exchange.call = this;
-      if (timeoutMs !== undefined) this.timer = setTimeout(abortLate, timeoutMs, this);
+      if (timeoutMs !== undefined) this.timer = setTimeout(() => this.abort(timedOut()), timeoutMs);
       if (shutdownSignal !== undefined) {
         this.siblings = callsOf.get(shutdownSignal) ?? listen(shutdownSignal);
         this.place = this.siblings.push(this as unknown as Call) - 1;
@@ -297,10 +297,6 @@ function msUntil(deadline: number): number {
 
 function noTimeout(): undefined {}
 
-function abortLate(call: Call): void {
-  call.abort(timedOut());
-}
-
 export function timedOut(): ConnectError {
   return new ConnectError("the operation timed out", Code.DeadlineExceeded);
 }
@@ -334,7 +330,8 @@ export function sendHeaders(context: HandlerContext): void {
 
 /** Keeps such a head until its first message, or `sendHeaders`: for headers that come late. */
 export function holdHeaders(context: HandlerContext): void {
-  clearTimeout((context as Partial<Call>).call?.headTimer);
+  const { call } = context as Partial<Call>;
+  if (call !== undefined) call.holdsHead = true;
 }
 
 /** Whether answers may be passed on unread. */

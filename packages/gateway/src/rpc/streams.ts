@@ -40,10 +40,8 @@ export async function sendMessages(
   const quiet = wire.quiet?.(call);
   // An error in a timer would end the process.
   const fail = (error: unknown) => call.fail(error);
-  if (isHead || wire.needsMessage?.(call) !== true) {
-    call.sendHead = sendHead;
-    call.headTimer = setTimeout(guarded, headDelayMs, fail, sendHead);
-  }
+  if (isHead || wire.needsMessage?.(call) !== true) call.sendHead = sendHead;
+  const timer = setTimeout(guarded, headDelayMs, fail, () => call.holdsHead || call.sendHead?.());
   let failure: Failure | undefined;
   let full: Promise<void> | undefined;
   const tick =
@@ -79,7 +77,7 @@ export async function sendMessages(
     const ending = call.fail(error);
     if (!isHead || writer === undefined) failure = { error: ending };
   } finally {
-    clearTimeout(call.headTimer);
+    clearTimeout(timer);
     clearInterval(tick);
     // It may still be running. Do not wait for it.
     void iterator.return?.().catch(() => {});

@@ -1,7 +1,7 @@
 /** Streams and deadlines of calls, by a clock that the test sets. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { BodyWriter, Exchange } from "../../src/http/exchange.ts";
-import type { StreamWire } from "../../src/rpc/call.ts";
+import { type Call, holdHeaders, type StreamWire } from "../../src/rpc/call.ts";
 import { sendMessages, watchIdle } from "../../src/rpc/streams.ts";
 import { createCall } from "../support/call-context.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
@@ -80,6 +80,14 @@ function openQuiet(
   };
   return { steps, finish };
 }
+
+test("a head is held that a method held before its stream was begun", async () => {
+  const needsMessage = (call: Call) => holdHeaders(call) !== undefined;
+  const { steps, finish } = openQuiet({ needsMessage });
+  vi.advanceTimersByTime(1000);
+  expect(steps).toEqual([]);
+  await finish();
+});
 
 test("no timer is left of an answer that has ended", async () => {
   const { finish } = openQuiet({
