@@ -108,8 +108,9 @@ function shrink(frames: readonly Buffer[]): readonly Buffer[] {
 function withoutPadding(headers: Buffer): Buffer {
   const flags = headers[4] ?? 0;
   const isPadded = (flags & flag.padded) !== 0;
+  const padding = isPadded ? (headers[frameHeadBytes] ?? 0) : 0;
   const begin = frameHeadBytes + (isPadded ? 1 : 0) + ((flags & flag.priority) !== 0 ? 5 : 0);
-  return headers.subarray(begin, headers.length - (isPadded ? (headers[frameHeadBytes] ?? 0) : 0));
+  return headers.subarray(begin, headers.length - padding);
 }
 
 function withoutLargeFields(block: Buffer): readonly Buffer[] {

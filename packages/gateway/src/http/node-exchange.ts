@@ -224,9 +224,7 @@ export function createNodeWriter(
       // Added once: a middleware that compresses adds some to its own stream, and removes none.
       if (resume === undefined)
         for (const event of ["drain", "close"]) to.on(event, () => resume?.());
-      return new Promise((resolve) => {
-        resume = resolve;
-      });
+      return new Promise((resolve) => (resume = resolve));
     },
     end(ending) {
       uncork(); // before Node 26, an answer of HTTP/1.1 that is corked ends before its chunks

@@ -131,9 +131,10 @@ function withId(json: string, given: unknown): string {
 /** That of a response, or those of its events. */
 async function* messagesOf({ headers, body }: Response): AsyncGenerator<string> {
   if (body === null) return;
+  const isStream = headers.get("content-type")?.startsWith("text/event-stream");
   for await (const line of splitLines(body, { valueBytesMax: Number.POSITIVE_INFINITY })) {
     const json = new TextDecoder().decode(line);
-    if (!headers.get("content-type")?.startsWith("text/event-stream")) yield json;
+    if (!isStream) yield json;
     else if (json.startsWith("data:")) yield json.slice("data:".length).trim();
   }
 }

@@ -92,7 +92,8 @@ export function errorFrom(
     .map((one) => parseCode(one, status))
     .find((one) => one !== undefined);
   const ofStatus = typeof said["code"] === "number" ? said["code"] : 500;
-  const [best, words] = [code ?? codeOfStatus(status ?? ofStatus), `${message ?? text}`];
+  const best = code ?? codeOfStatus(status ?? ofStatus);
+  const words = `${message ?? text}`;
   // The status of that code is 429, which asks for a retry.
   const error = status === 413 ? new RestFailure(413, best, words) : new ConnectError(words, best);
   const details = Array.isArray(said["details"]) ? said["details"] : [];

@@ -114,8 +114,9 @@ export function captureVariable(
 ): string | undefined {
   const isOpen = template.segments[to - 1]?.kind === "rest";
   const raw = segments.slice(from, isOpen ? segments.length : to).join("/");
+  const isMulti = isOpen || to - from > 1;
   try {
-    if (!isOpen && to - from <= 1) return decodeURIComponent(raw);
+    if (!isMulti) return decodeURIComponent(raw);
     const parts = raw.split(/(%2F)/i); // the odd ones are the separators
     return parts.map((part, i) => (i % 2 === 1 ? part : decodeURIComponent(part))).join("");
   } catch {
