@@ -136,10 +136,8 @@ function assertSafe(file: string, facts: fs.BigIntStats): void {
   if (!facts.isFile()) throw new TokenFileError("unsafe", `${file}: is not a regular file`);
   if (process.platform !== "win32" && (facts.mode & 0o022n) !== 0n)
     throw new TokenFileError("unsafe", `${file}: other users can write it; run: chmod 600 ${file}`);
-  if (facts.size > tokenFileBytesMax) {
-    const problem = `is larger than ${tokenFileBytesMax} bytes; delete lines of revoked tokens`;
-    throw new TokenFileError("full", `${file}: ${problem}`);
-  }
+  const full = `${file}: is larger than ${tokenFileBytesMax} bytes; delete lines of revoked tokens`;
+  if (facts.size > tokenFileBytesMax) throw new TokenFileError("full", full);
 }
 
 function versionOf({ dev, ino, size, mode, mtimeNs, ctimeNs }: fs.BigIntStats): string {

@@ -3,6 +3,7 @@ import { methodNameOf } from "connect-gateway";
 import { createHealthHandlers } from "connect-gateway/health";
 import { logFailures } from "connect-gateway/logging";
 import { serve } from "connect-gateway/server";
+import { needsFirstToken } from "connect-gateway-kit/auth/authenticator";
 import { createStderrLog } from "connect-gateway-kit/logging";
 import {
   runUntilStopped,
@@ -13,7 +14,7 @@ import {
 import { serveOptions } from "connect-gateway-kit/program/serve-options";
 import { describeReach, localUrl } from "connect-gateway-kit/settings";
 import { createLiveServices } from "./live-services.ts";
-import { restOptionsOf, type Settings } from "./settings.ts";
+import { proxyProgram, restOptionsOf, type Settings } from "./settings.ts";
 import { openUpstreams } from "./upstream.ts";
 
 /** More than most servers have; the methods past these share a series. */
@@ -22,17 +23,17 @@ const naming = { prefix: "connect_gateway", nameOf: methodNameOf, namesMax: 256 
 /** @throws {CommandFailure} {@link RuleError}, or the system's error if it cannot listen. */
 export async function serveUpstreams(settings: Settings, version: string): Promise<void> {
   const log = createStderrLog(settings.logFormat);
-  const program = await startProgram({
-    ...{ name: "connect-gateway-proxy", version, settings, log, naming },
-  });
+  const program = await startProgram({ name: proxyProgram.name, version, settings, log, naming });
   try {
     const { services, port } = await open(program, settings);
-    const announce = () => {
+    const announce = async () => {
       const place = placeOf(settings, port);
       process.stdout.write(`listening on ${place}\n`);
       if (settings.mcp.length > 0) process.stdout.write(`MCP at ${place}/mcp\n`);
-      const { metricsUrl } = program;
-      if (metricsUrl !== undefined) process.stdout.write(`metrics on ${metricsUrl}\n`);
+      if (program.metricsUrl) process.stdout.write(`metrics on ${program.metricsUrl}\n`);
+      if (!(await needsFirstToken(settings.auth))) return;
+      const command = `${program.name} token create NAME --token-file ${settings.auth.tokenFile}`;
+      log.warn(`no token is valid yet. Create one: ${command}`);
     };
     await runUntilStopped(program, { announce, reload: services.reload });
   } finally {
