@@ -86,6 +86,7 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
   });
   addAbortSignal(plantImport.ended, source.stream);
   const done = flags.dryRun ? "would store" : "stored";
+  const what = flags.dryRun ? `checked ${file}` : `imported ${file} to ${url}`;
   const show = () => {
     const { stored, rejected, waitingFor } = plantImport.state;
     const phase = waitingFor === undefined ? "importing" : `waiting for the server (${waitingFor})`;
@@ -99,10 +100,10 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
     const end = await plantImport.run(rows).finally(() => rejects.close());
     if (end.kind === "complete" && !flags.dryRun) await rejects.removeOld();
     progress.end();
-    report(end, plantImport.state, rejects.place, { file, url, done });
+    report(end, plantImport.state, rejects.place, { what, url, done });
   } catch (error) {
     if (error instanceof FormatError) {
-      const far = howFar(plantImport.state, done);
+      const far = howFar(plantImport.state, done, "once the file is right, ");
       throw new CommandFailure(1, `${file}: ${error.message}; ${far}`);
     }
     throw error instanceof Error && "syscall" in error ? cannot("read", file, error) : error;
@@ -171,7 +172,7 @@ function report(
   end: ImportEnd,
   state: ImportState,
   rejects: string,
-  { file, url, done }: Readonly<Record<"file" | "url" | "done", string>>,
+  { what, url, done }: Readonly<Record<"what" | "url" | "done", string>>,
 ): void {
   const { stored, rejected } = state;
   if (end.kind !== "complete") {
@@ -182,11 +183,10 @@ function report(
     const problem = `rejected ${rejected} of ${count(stored + rejected, "row")}, see ${rejects}; ${done} the other ${stored}`;
     throw new CommandFailure(3, problem);
   }
-  process.stdout.write(
-    `imported ${file} to ${url}: ${done} ${count(stored, "row")}, rejected none\n`,
-  );
+  process.stdout.write(`${what}: ${done} ${count(stored, "row")}, rejected none\n`);
 }
 
-function howFar({ stored, rejected, firstOpenLine }: ImportState, done: string): string {
-  return `${done} ${count(stored, "row")}, rejected ${rejected}, finished all before line ${firstOpenLine}; run the same command again${rejected > 0 ? " with --force" : ""}: it reads the whole file again, which is safe`;
+function howFar(state: ImportState, done: string, when = ""): string {
+  const { stored, rejected, firstOpenLine } = state;
+  return `${done} ${count(stored, "row")}, rejected ${rejected}, finished all before line ${firstOpenLine}; ${when}run the same command again${rejected > 0 ? " with --force" : ""}: it reads the whole file again, which is safe`;
 }
