@@ -135,6 +135,7 @@ async function openCreator(url: string, flags: ImportFlags): Promise<PlantCreato
   const { ca: file } = flags;
   if (file === undefined) return createPlantCreator({ url, token });
   const ca = await readFile(file, "utf8").catch((e) => Promise.reject(cannot("read", file, e)));
+  if (!ca.includes("CERTIFICATE-")) throw new CommandFailure(2, `${file} has no PEM certificate`);
   return createPlantCreator({ url, token, ca });
 }
 

@@ -166,8 +166,7 @@ test("a rejected row that is no object is rejected again, and the rest is read",
   const rows = ["1.0", "12345678901234567", "[1]", "null", '"a"', "true"];
   const lines = rows.map((row) => `{"line":1,"reason":"no","row":${row}}\n`);
   const at = await prepare("plants.ndjson", `${lines.join("")}${ndjsonOf([plantOf(2n)])}`);
-  const stderr = expect.stringContaining("rejected 6 of 7 rows");
-  expect(await at.run()).toMatchObject({ code: 3, stderr });
+  expect(await at.run()).toMatchObject({ code: 3, stderr: expect.stringContaining("6 of 7 rows") });
   expect(at.stored()).toEqual(storedForms([plantOf(2n)]));
 });
 
@@ -341,6 +340,7 @@ test.skipIf(!hasOpenssl)("TLS is spoken with a server whose CA is trusted alone"
   const at = await prepare("plants.ndjson", ndjsonOf([plantOf(1n)]), { tls });
   const refusal = /cannot make a trusted TLS connection .*DEPTH_ZERO_SELF_SIGNED_CERT.*--ca/;
   expect(await at.run()).toMatchObject({ code: 1, stderr: expect.stringMatching(refusal) });
+  expect((await at.run("--ca", tls.keyFile)).stderr).toMatch(/key has no PEM certificate\n$/);
   expect(await at.run("--ca", tls.certFile)).toMatchObject({ code: 0 });
   expect(at.stored()).toHaveLength(1);
 });
