@@ -91,19 +91,21 @@ export async function* readMessages(response: Response, reading: Reading): Async
   const isWrapped = [...response.headers.keys()].some((name) => name.startsWith("grpc-metadata-"));
   const whole = part?.fieldKind === "message" ? part.message : part ? undefined : output;
   const desc = whole && !hasCustomJsonRepresentation(whole) ? whole : undefined;
-  // A Struct or a map may have a member `result`. An `error` may be the end of our own lines.
-  const isOther = (name: string, isEvent: boolean) =>
-    isWrapped || (desc ? findField(desc, name) === undefined : name === "error" && !isEvent);
+  // A Struct or a map may have a member `result`. After a message without an envelope, a field is new.
+  let isBare = desc === undefined;
+  const isOther = (name: string, isMember: boolean) =>
+    isWrapped || (!isMember && (desc === undefined || findField(desc, name) === undefined));
   try {
     for await (const { text, isError } of valuesOf(response, reading)) {
       const parse = () => {
         const json = parseJson(text);
         const only = isJsonObject(json) && Object.keys(json).length === 1 ? json : {};
-        const isEvent = isError !== undefined;
-        if (isError || (only["error"] !== undefined && isOther("error", isEvent))) {
+        const isMember = isBare && isError !== undefined; // not the end of our own lines
+        if (isError || (only["error"] !== undefined && isOther("error", isMember))) {
           throw errorFrom(json, jsonOptions.registry, { text: new TextDecoder().decode(text) });
         }
-        const result = isOther("result", isEvent) ? only["result"] : undefined;
+        const result = isOther("result", isBare) ? only["result"] : undefined;
+        isBare ||= result === undefined;
         return messageOf(reading, result === undefined ? json : result);
       };
       yield decode(text, { parse, readMaxValues }, undefined);

@@ -207,9 +207,8 @@ describe("answers", () => {
 
   test.each([null, "null", "true", "{}", "OK"])("%s is a message without fields", async (body) => {
     const init = body === "OK" ? typed("text/plain") : plain;
-    const deleted = await answering(body, init).client.deleteVolume({
-      name: "shelves/a/volumes/b",
-    });
+    const { client } = answering(body, init);
+    const deleted = await client.deleteVolume({ name: "shelves/a/volumes/b" });
     expect(deleted.$typeName).toBe("google.protobuf.Empty");
   });
 
@@ -297,6 +296,7 @@ describe("streams", () => {
   const events = { headers: { "content-type": "text/event-stream; charset=utf-8" } };
   const gateway = { headers: { ...json, "grpc-metadata-content-type": "application/grpc" } };
   const wrong = '{"error":{"code":5,"message":"gone"}}';
+  const two = 'data: {"id":"1"}\n\ndata: {"id":2}\n\n';
 
   test.each<[what: string, body: string, init: ResponseInit, code?: Code]>([
     ["NDJSON", '{"id":"1"}\n\n{"id":2}\r\n', lines],
@@ -321,19 +321,14 @@ describe("streams", () => {
     ["an error in an array", `[{"id":"1"},{"id":2},${wrong}]`, plain, Code.NotFound],
     [
       "an error event",
-      `data: {"id":"1"}\n\ndata: {"id":2}\n\nevent: error\ndata: {"code":5,"message":"gone"}\n\n`,
+      `${two}event: error\ndata: {"code":5,"message":"gone"}\n\n`,
       events,
       Code.NotFound,
     ],
     ["NDJSON, cut", '{"id":"1"}\n{"id":2}\n{"id":', lines, Code.Internal],
     ["an array, cut", '[{"id":"1"},{"id":2},', plain, Code.Internal],
     ["an end with a message", 'data: {"id":"1"}\n\nevent: end\ndata: {"id":2}\n\n', events],
-    [
-      "an error event that says so",
-      'data: {"id":1}\n\ndata: {"id":2}\n\nevent: error\ndata: [DONE]\n\n',
-      events,
-      Code.Internal,
-    ],
+    ["an error event that says so", `${two}event: error\ndata: [DONE]\n\n`, events, Code.Internal],
     ["the end of a model", 'data: {"id":1}\n\ndata: {"id":2}\n\ndata: [DONE]\n\n', events],
     ["cut events", 'data: {"id":"1"}\n\ndata: {"id":2}\n\ndata: {"id":3}\n', events, Code.Internal],
     ["a cut name", 'data: {"id":"1"}\n\ndata: {"id":2}\n\n:\nda', events, Code.Internal],
@@ -346,12 +341,7 @@ describe("streams", () => {
       Code.ResourceExhausted,
     ],
     ["a line of too many values", `{"id":"1"}\n{"id":2}\n${many}\n`, lines, Code.Internal],
-    [
-      "a long event",
-      `data: {"id":"1"}\n\ndata: {"id":2}\n\n${`data: ${"x".repeat(1e6)}\n`.repeat(5)}\n`,
-      events,
-      Code.ResourceExhausted,
-    ],
+    ["a long event", two + `data: ${"x".repeat(1e6)}\n`.repeat(5), events, Code.ResourceExhausted],
   ])("%s", async (_what, body, init, code) => {
     const { ids, error } = await watched(body, init);
     expect(error?.code).toBe(code);
@@ -372,6 +362,11 @@ describe("streams", () => {
       yield message;
     });
     expect(await collect(client.call({}, { headers: { accept } }))).toEqual([message]);
+  });
+
+  test("a field that is new in a later event is no envelope", async () => {
+    const body = 'data: {"id":1}\n\ndata: {"error":{}}\n\ndata: {"result":{"id":2}}\n\n';
+    expect(await watched(body, events)).toEqual({ ids: [1n, 0n, 0n], error: undefined });
   });
 
   test.each(["", "[]"])("%j has no messages", async (body) => {
