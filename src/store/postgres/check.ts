@@ -92,9 +92,7 @@ async function* distributionOf(
   }
   for (const [name, host] of placement.hosts) {
     if (host === undefined) {
-      yield warn(
-        `the node with the group ${name} has no metadata, so it accepts no plants directly`,
-      );
+      yield warn(`the node of group ${name} has no metadata, so it accepts no plants directly`);
       continue;
     }
     try {

@@ -112,7 +112,7 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
       "ok table: the table plants has its columns, is logged and can be written",
       expect.stringMatching(/^warn nodes: c:5432 is not written to directly: cannot connect to c:/),
       `ok nodes: ${node} can be reached directly`,
-      "warn nodes: the node with the group 2 has no metadata, so it accepts no plants directly",
+      "warn nodes: the node of group 2 has no metadata, so it accepts no plants directly",
     ]);
     await until("the end of all sessions", async () => (await sessions()).length === 0);
   });
