@@ -49,9 +49,9 @@ const insertNothing = `
   SELECT ${columns.join(", ")} FROM @schema@.plants WHERE false ${lockOrInsert}`;
 
 /**
- * Finds the rows that are equal to what is stored, byte by byte, whatever the collation. The server
- * compares, because what is stored may be far larger. The list of ids is redundant, but keeps Citus
- * from querying shards that have none of them.
+ * Finds the rows that are equal to what is stored, byte by byte, whatever the collation, and the
+ * encoding that a trigger has set. The server compares, because what is stored may be far larger.
+ * The list of ids is redundant, but keeps Citus from querying shards that have none of them.
  */
 function compareOf(count: number): string {
   const rows = rowsOf(count, (place, parameters) => [
@@ -183,6 +183,6 @@ function toValues(plants: readonly NewPlant[]): readonly (string | null)[] {
 }
 
 function isSameText(field: TextField): string {
-  const [kept, wanted] = ["kept", "wanted"].map((row) => `convert_to(${row}.${field}, 'UTF8')`);
-  return `${kept} IS NOT DISTINCT FROM ${wanted}`;
+  const wanted = `convert_to(wanted.${field}, current_setting('client_encoding'))`;
+  return `convert_to(kept.${field}, 'UTF8') IS NOT DISTINCT FROM ${wanted}`;
 }
