@@ -56,9 +56,9 @@ function rawMessage({ headers }: Response, { output, part }: Reading, data: Uint
 }
 
 /** The media type. Servers that know nothing of it may send JSON without one. @throws {ConnectError} */
-function jsonTypeOf({ status, headers }: Response, others = ""): string {
+function jsonTypeOf({ status, headers }: Response, ...others: readonly string[]): string {
   const type = `${headers.get("content-type") ?? ""};`.split(";", 1).join().trim().toLowerCase();
-  if (type === "" || jsonTypes.test(type) || type === others) return type;
+  if (type === "" || jsonTypes.test(type) || others.includes(type)) return type;
   throw new ConnectError(`HTTP ${status} with ${type}, which is not JSON`, Code.Unknown);
 }
 
@@ -125,7 +125,7 @@ async function* valuesOf(
   response: Response,
   { readMaxBytes: valueBytesMax }: Reading,
 ): AsyncGenerator<Value> {
-  const type = jsonTypeOf(response, eventStream);
+  const type = jsonTypeOf(response, eventStream, "text/plain"); // Go's, if none is set
   const chunks = chunksOf(response);
   if (type === eventStream) return yield* readEvents(chunks, valueBytesMax);
   const split = type === "application/x-ndjson" ? splitLines : splitValues;

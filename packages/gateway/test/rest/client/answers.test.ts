@@ -301,6 +301,7 @@ describe("streams", () => {
   test.each<[what: string, body: string, init: ResponseInit, code?: Code]>([
     ["NDJSON", '{"id":"1"}\n\n{"id":2}\r\n', lines],
     ["NDJSON without a last line feed", '{"id":"1"}\n{"id":2}', lines],
+    ["NDJSON as plain text", '{"id":"1"}\n{"id":2}\n', typed("text/plain; charset=utf-8")],
     ["a JSON array", ' [{"id":"1"},\n{"id":2}]', { headers: json }],
     ["messages of grpc-gateway", '{"result":{"id":"1"}}\n{"result":{"id":2}}\n', gateway],
     ["results without its header", '{"result":{"id":"1"}}\n{"result":{"id":2}}\n', plain],
