@@ -96,7 +96,8 @@ async function* distributionOf(
       continue;
     }
     try {
-      await (await connectToAny({ ...address, hosts: [host] }, defaultPostgresLimits)).close();
+      const own = await connectToAny({ ...address, hosts: [host] }, defaultPostgresLimits);
+      await own.close();
       yield finding("ok", "nodes", `${describeHost(host)} can be reached directly`);
     } catch (error) {
       yield warn(`${describeHost(host)} is not written to directly: ${openError(error).message}`);

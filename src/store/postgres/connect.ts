@@ -27,9 +27,7 @@ export async function connectToAny(
   } catch (error) {
     // In the order of the tries.
     const { errors } = error as AggregateError;
-    const failures = address.hosts.map(
-      (host, index) => [describeHost(host), errors[index]] as const,
-    );
+    const failures = address.hosts.map((host, i) => [describeHost(host), errors[i]] as const);
     throw new NoHost(new Map(failures));
   }
 }

@@ -188,9 +188,7 @@ export function failureCode(error: unknown): string {
 
 /** Whether the server is up but not ready yet, and may soon be. */
 export function isPassing(error: unknown): boolean {
-  return causesOf(error).some(
-    (cause) => sqlState(cause) !== undefined && remedyFor(cause) !== "none",
-  );
+  return causesOf(error).some((one) => sqlState(one) !== undefined && remedyFor(one) !== "none");
 }
 
 /** Explains why a store could not be opened: of several hosts, by the one that got furthest. */

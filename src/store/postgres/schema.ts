@@ -83,7 +83,8 @@ export async function migrate(
     } catch (error) {
       // If this fails, the connection is lost, and the transaction with it.
       await session.execute("ROLLBACK", timeoutMs).catch(() => {});
-      if (!raceStates.has(sqlState(error) ?? "") || ++races > racesMax) throw error;
+      const isRace = raceStates.has(sqlState(error) ?? "");
+      if (!isRace || ++races > racesMax) throw error;
     }
   }
 }

@@ -204,7 +204,8 @@ function encode(text: string, name: string): string {
 function split(text: string, pattern: readonly Segment[]): readonly string[] | undefined {
   const isOpen = pattern.at(-1)?.kind === "rest";
   const fixed = isOpen ? pattern.slice(0, -1) : pattern;
-  const pieces = !isOpen && fixed.length === 1 ? [text] : text === "" ? [] : text.split("/");
+  const isSingle = !isOpen && fixed.length === 1;
+  const pieces = isSingle ? [text] : text === "" ? [] : text.split("/");
   const isMatch = fixed.every((segment, i) =>
     segment.kind === "literal" ? pieces[i] === segment.value : Boolean(pieces[i]),
   );
