@@ -253,6 +253,7 @@ describe("faults of a REST server", () => {
 
   test.each<[string, RequestListener, Code, string]>([
     ["a cut", ({ socket }) => socket.destroy(), ...away],
+    ["a head that is cut", ({ socket }) => socket.end("HTTP/1.1 200 OK\r\nx"), ...away],
     ["a body that is cut", begins({ "content-length": 99 }, '{"id":1}', true), ...away],
     ["a body that is reset", resets, ...away],
     ["HTML with 502", says(502, html, page), Unavailable, `HTTP 502: ${page}`],
@@ -304,6 +305,9 @@ describe("faults of a REST server", () => {
     await get();
     isOpen = false;
     expect([await get(), calls]).toEqual([503, 6]);
+    let asked = 0;
+    answer = (...call) => (asked++ === 0 ? says(200, json, "{}") : resets)(...call);
+    expect([await get(), await get(), asked]).toEqual([200, 503, 2]);
   });
 
   test("what follows a whole response does not fail it", async () => {
