@@ -216,8 +216,7 @@ export class EnvelopeSplitter extends BodyBuffer {
   /** @throws {ConnectError} RESOURCE_EXHAUSTED as `next`. @returns as `append`. */
   push(chunk: Uint8Array): Promise<void> | undefined {
     const head = this.length === 0 ? chunk : this.buffer;
-    const has = this.length === 0 ? chunk.length : this.length;
-    return this.append(chunk, has < headBytes ? 0 : headBytes + lengthIn(head, this.readMaxBytes));
+    return this.append(chunk, headBytes + lengthIn(head, this.readMaxBytes));
   }
 
   /** Undefined until it is complete. @throws {ConnectError} RESOURCE_EXHAUSTED by its length. */
