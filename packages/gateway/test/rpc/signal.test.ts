@@ -1,9 +1,11 @@
 /** A call: its signal, and of its context what differential.test.ts does not see. */
+import { getEventListeners } from "node:events";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { type Call, cancellationOf, holdHeaders, sendHeaders } from "../../src/rpc/call.ts";
 import { createCall } from "../support/call-context.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
+import { within } from "../support/within.ts";
 
 const onAbort = (call: Call, handleEvent: () => void) =>
   call.addEventListener("abort", { handleEvent });
@@ -21,8 +23,11 @@ test("listeners are notified of the end once, and then find its reason", () => {
   const failure = new Error("no");
   const call = createCall();
   const heard: unknown[] = [];
+  const gone = { handleEvent: () => heard.push("gone") };
+  call.addEventListener("abort", gone);
   onAbort(call, () => heard.push(call.reason));
   onAbort(call, () => heard.push(call.signal.reason));
+  for (let i = 0; i < 2; i++) call.removeEventListener("abort", gone);
   expect(call.aborted).toBe(false);
   call.abort(failure);
   call.abort(new Error("later"));
@@ -41,14 +46,29 @@ test("listeners are not notified once the call has succeeded", () => {
 test("a shutdown ends the calls that are watched, with its reason, but none that has succeeded", () => {
   const shutdown = new AbortController();
   const create = () => createCall({ shutdownSignal: shutdown.signal });
-  const [done, one, two, last] = [create(), create(), create(), create()];
+  const calls = Array.from({ length: 5 }, create);
   const heard: unknown[] = [];
-  for (const call of [done, one, two, last]) onAbort(call, () => heard.push(call.reason));
-  for (const call of [done, last]) call.release();
+  for (const call of calls) onAbort(call, () => heard.push(call.reason));
+  for (const at of [4, 0, 3]) {
+    const call = calls[at] ?? expect.unreachable();
+    call.release();
+    call.abort = () => heard.push("released calls are not kept");
+  }
+  expect(getEventListeners(shutdown.signal, "abort")).toHaveLength(1);
   const reason = new Error("over");
   shutdown.abort(reason);
   expect(heard).toEqual([reason, reason]);
   expect(create().reason).toBe(reason);
+});
+
+test("what hangs ends with the call, also if that has ended before; what is there counts", async () => {
+  const call = createCall();
+  const hangs = () => within("the end", call.race(new Promise<never>(() => {})));
+  const first = hangs();
+  call.abort("over");
+  await expect(first).rejects.toBe("over");
+  await expect(hangs()).rejects.toBe("over");
+  expect(await call.race(Promise.resolve(1))).toBe(1);
 });
 
 test("the cancellation of a context is that of its call, else its signal", () => {
