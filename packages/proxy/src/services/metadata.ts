@@ -65,7 +65,7 @@ export function findMetadataProblem(name: string, value: string): string | undef
     : `${name} has a value that gRPC cannot send`;
 }
 
-function isValidFor(name: string, value: string): boolean {
+export function isValidFor(name: string, value: string): boolean {
   if (!name.endsWith("-bin")) return /^[\x20-\x7e]*$/.test(value);
   return value.split(",").every((one) => base64Syntax.test(one.trim()));
 }

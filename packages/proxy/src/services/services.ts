@@ -35,6 +35,7 @@ import {
   addFields,
   createRequestMetadata,
   defaultRequestMetadata,
+  isValidFor,
   type RequestMetadata,
 } from "./metadata.ts";
 
@@ -183,7 +184,10 @@ function failed(error: unknown, forwarding: Forwarding, context: HandlerContext)
   // Any bytes in gRPC of C++. In a browser, connect-es would read them before the status.
   const isOther = error instanceof AnswerError && error.details.length === 0;
   const bytes = isOther && context.protocolName === "grpc" ? error.trailer.get(detailsField) : null;
-  if (bytes !== null) context.responseTrailer.set(detailsField, bytes);
+  // Clients lose the status to what is not even base64.
+  if (bytes !== null && isValidFor(detailsField, bytes)) {
+    context.responseTrailer.set(detailsField, bytes);
+  }
   return forwarded;
 }
 
