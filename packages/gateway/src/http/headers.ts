@@ -71,6 +71,7 @@ export class LazyHeaders {
     return this.#fill();
   }
 
+  /** What else Headers have is done by those that are filled from the source. */
   static {
     const others = ["set", "append", "delete", "getSetCookie", "keys", "values", "entries"];
     for (const name of [...others, Symbol.iterator]) {

@@ -222,8 +222,9 @@ export function createNodeWriter(
       // Adapters for Lambda return nothing, and have room.
       if (to.write(chunk) !== false) return undefined;
       // Added once: a middleware that compresses adds some to its own stream, and removes none.
-      if (resume === undefined)
+      if (resume === undefined) {
         for (const event of ["drain", "close"]) to.on(event, () => resume?.());
+      }
       return new Promise((resolve) => (resume = resolve));
     },
     end(ending) {

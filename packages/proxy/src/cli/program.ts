@@ -41,7 +41,9 @@ For example:
 
   connect-gateway-proxy --upstream http://127.0.0.1:50051 --reflection`;
 
-const { version } = createRequire(import.meta.url)("connect-gateway-proxy/package.json");
+const version: string = createRequire(import.meta.url)(
+  "connect-gateway-proxy/package.json",
+).version;
 
 async function serve(flags: Flags): Promise<void> {
   const { settings, use } = await readSettings(proxyProgram, flags);

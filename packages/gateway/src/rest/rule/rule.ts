@@ -149,7 +149,8 @@ function parseTemplate(method: DescMethod, path: string): PathTemplate {
   try {
     return parsePathTemplate(path);
   } catch (error) {
-    throw new RuleError(method, `${path}: ${(error as SyntaxError).message}`);
+    if (error instanceof SyntaxError) throw new RuleError(method, `${path}: ${error.message}`);
+    throw error;
   }
 }
 
