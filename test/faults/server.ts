@@ -8,8 +8,8 @@ import { type ChildServer, type ChildServerOptions, spawnServer } from "../suppo
 /** Campaigns run on machines that are busy with other things and with their own load. */
 export const patienceMs = 120_000;
 
-/** A heap with which a server has to stay below this, as in a container of a usual size. */
-export const smallHeap = { NODE_OPTIONS: "--max-old-space-size=256" };
+/** A heap with which a server has to stay below this, as in the pods of deploy/. */
+export const smallHeap = { NODE_OPTIONS: "--max-old-space-size=256 --max-semi-space-size=8" };
 export const residentMiBMax = 512;
 
 /** A `plant-store serve` that is ready for requests. */
