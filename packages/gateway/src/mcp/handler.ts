@@ -57,8 +57,9 @@ export function createMcpRoute(
 
   /** What a message calls. @throws {RestFailure} */
   function calledBy({ params: { name, arguments: args = {} } }: RpcMessage) {
-    const tool = typeof name === "string" ? wires.get(name) : undefined;
-    if (tool === undefined) throw invalidParams(`Unknown tool: "${String(name).slice(0, 100)}"`);
+    if (typeof name !== "string") throw invalidParams("name must be a string");
+    const tool = wires.get(name);
+    if (tool === undefined) throw invalidParams(`Unknown tool: "${name.slice(0, 100)}"`);
     if (!isJsonObject(args)) throw invalidParams("arguments must be an object");
     return { tool, args };
   }

@@ -104,6 +104,7 @@ describe("a request", () => {
     [current("resources/list"), 404, error(-32601)],
     [older("resources/list"), 200, error(-32601)],
     [older("tools/call", { name: "__proto__" }), 200, error(-32602)],
+    [older("tools/call", { name: { toString: 1 } }), 200, error(-32602)],
     [calling([]), 200, error(-32602)],
     [older("tools/list", { cursor: "x" }), 200, error(-32602)],
     [calling({ id: 2 ** 53 }), 200, result({ isError: true })],
