@@ -20,10 +20,10 @@ export function createMcpCommand(): Command {
       using stop = listenForStop();
       try {
         await serveMcp(createMcpHandler(settings, store), stop.signal, failed.signal);
-        failed.signal.throwIfAborted();
       } finally {
         await store.close();
       }
+      failed.signal.throwIfAborted(); // it may also fail as it is closed
     });
   return addSettingFlags(command, ...used);
 }

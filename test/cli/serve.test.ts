@@ -174,19 +174,21 @@ describe("with tokens from outside", () => {
     expect(await statusOfCreate(server.url, 3, "a-token-nobody-knows")).toBe(401);
     expect(await readdir(join(server.cwd, "data"))).not.toContain("tokens");
   });
+});
 
-  test("a store that fails ends the process with 1, after a drain, and one of mcp beside it", async () => {
-    const { cwd, database } = server;
-    await using mcp = spawnChild(["mcp"], { cwd, stdin: "open" });
-    mcp.process.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n');
-    await mcp.stdout.until(/"result"/);
-    await rename(database, `${database}.old`);
-    await writeFile(database, "");
-    expect(await statusOfCreate(server.url, 5)).toBe(503);
-    for (const { exited } of [server, mcp])
-      expect(await within("the end", exited)).toEqual({ code: 1, signal: null });
-    expect(server.stderr.text).toMatch(/"level":"error".*"the service has failed: draining"/);
-  });
+test.each(["failed: draining", "failed"])("a store has %s: both end with 1", async (said) => {
+  await using server = await spawnServer();
+  const { cwd, database } = server;
+  await using mcp = spawnChild(["mcp"], { cwd, stdin: "open" });
+  mcp.process.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n');
+  await mcp.stdout.until(/"result"/);
+  await rename(database, `${database}.old`);
+  await writeFile(database, "");
+  if (said === "failed") for (const { process } of [server, mcp]) process.kill();
+  else expect(await statusOfCreate(server.url, 5)).toBe(503);
+  for (const { exited } of [server, mcp])
+    expect(await within("the end", exited)).toEqual({ code: 1, signal: null });
+  expect(server.stderr.text).toMatch(new RegExp(`"level":"error".*"the service has ${said}"`));
 });
 
 describe("the environment", () => {

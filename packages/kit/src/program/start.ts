@@ -157,10 +157,15 @@ async function drainWhenStopped(
   stop: AbortSignal,
   failed: Promise<Error> | undefined,
 ): Promise<void> {
+  /** It may also fail after a signal, up to its end. */
+  let failure: Error | undefined;
+  const failing = failed?.then((error) => {
+    failure = error;
+    log.error(`the service has failed${stop.aborted ? "" : ": draining"}`, error);
+  });
   const stopped = stop.aborted ? Promise.resolve() : once(stop, "abort");
-  const failure = await Promise.race(failed === undefined ? [stopped] : [stopped, failed]);
+  await Promise.race(failing === undefined ? [stopped] : [stopped, failing]);
   if (stop.aborted) log.info(`${stop.reason}: draining`);
-  else log.error("the service has failed: draining", failure);
   // A disk that hangs blocks a clean shutdown. Requests have ended, confirmed plants are durable.
   const stuckMs = Math.min(settings.drainTimeoutMs + stuckGraceMs, timerMaxMs);
   setTimeout(() => {
@@ -168,6 +173,6 @@ async function drainWhenStopped(
     process.kill(process.pid, "SIGKILL");
   }, stuckMs).unref();
   await close();
-  if (!stop.aborted) throw failure;
+  if (failure !== undefined) throw failure;
   log.info("stopped");
 }

@@ -4,7 +4,6 @@ import { expect, test } from "vitest";
 
 const module = new URL("../../src/command/process.ts", import.meta.url).href;
 
-/** Runs a script. @returns its exit code. */
 function run(script: string, command = process.execPath, before: readonly string[] = []) {
   const code = `import { listenForStop, obeySignals } from "${module}"; obeySignals(); ${script}`;
   const args = [...before, "--input-type=module", "--eval", code];
