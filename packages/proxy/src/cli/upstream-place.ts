@@ -21,8 +21,9 @@ export interface UpstreamPlace {
   readonly ownHeaderFile: string | undefined;
 }
 
+const settingsOfTls = ["upstreamCa", "upstreamCert", "upstreamKey", "upstreamServerName"] as const;
 const settingsByService = [
-  ...(["upstreamCa", "upstreamCert", "upstreamKey", "upstreamServerName"] as const),
+  ...settingsOfTls,
   ...(["upstreamAuthority", "upstreamHeaders", "reflectionHeaders"] as const),
 ];
 type SettingByService = (typeof settingsByService)[number];
@@ -72,7 +73,13 @@ export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPla
     const named = service === undefined ? service : [...services, service];
     places.set(id, { ...place, services: named });
   }
-  return [...places.values()];
+  const all = [...places.values()];
+  const idle = settingsOfTls.find((setting) => settings[setting].length > 0);
+  // Calls would be in plaintext, and their tokens.
+  if (idle !== undefined && !all.some(({ url }) => url.startsWith("https:"))) {
+    throw wrong(idle, "does nothing: no upstream is https");
+  }
+  return all;
 }
 
 function split(text: string) {
