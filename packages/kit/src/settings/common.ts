@@ -136,6 +136,9 @@ function findAdminProblems({ host, port, adminHost, adminPort }: Listeners): Set
     one === other ||
     (one === "::" && !other.startsWith("unix:")) ||
     (one === "0.0.0.0" && !other.includes(":"));
+  if (adminPort === undefined && adminHost !== common.admin.adminHost.default) {
+    return [{ setting: "adminHost", problem: "does nothing without a port for the metrics" }];
+  }
   if (port === 0 || port !== adminPort) return [];
   if (!covers(host, adminHost) && !covers(adminHost, host)) return [];
   return [{ setting: "adminPort", other: "port", problem: "must not be that of port" }];

@@ -225,7 +225,7 @@ export function timeoutsOf({ methodTimeoutsMs }: Pick<Settings, "methodTimeoutsM
 }
 
 function findContradictions(settings: Values): kit.SettingProblem[] {
-  const { upstreams, descriptors, reflection, host, port, adminPort, adminHost } = settings;
+  const { upstreams, descriptors, reflection, host, port } = settings;
   const { corsOrigins, corsExposedHeaders, corsCredentials, auth, rateLimitPerToken } = settings;
   const found: kit.SettingProblem[] = [];
   const refuse = (isWrong: boolean, setting: string, problem: string, other?: string) => {
@@ -247,8 +247,6 @@ function findContradictions(settings: Values): kit.SettingProblem[] {
   refuse(isUnmoded, "socketMode", "does nothing: the host is no Unix socket", "host");
   const isAnonymous = settings.mcpResource !== undefined && auth.jwtIssuer === undefined;
   refuse(isAnonymous, "mcpResource", "requires the issuer of JWTs", "jwtIssuer");
-  const isUnheard = adminPort === undefined && adminHost !== schema.adminHost.default;
-  refuse(isUnheard, "adminHost", "does nothing without a port for the metrics");
   const isOff = corsOrigins.length === 0;
   const noOrigins = "does nothing without origins that may call";
   refuse(isOff && corsExposedHeaders.length > 0, "corsExposedHeaders", noOrigins);
