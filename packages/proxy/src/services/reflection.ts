@@ -9,6 +9,7 @@ import {
   type GrpcTransport,
   optionKinds,
 } from "connect-gateway/client";
+import { timerMaxMs } from "connect-gateway/limits";
 import {
   ServerReflection,
   ServerReflectionAlpha,
@@ -206,7 +207,7 @@ export function watchReflection(options: ReflectionWatchOptions) {
 
   function schedule(ms: number): void {
     clearTimeout(timer);
-    if (!isClosed) timer = setTimeout(() => void read(), ms).unref();
+    if (!isClosed) timer = setTimeout(() => void read(), Math.min(ms, timerMaxMs)).unref();
   }
 
   async function read(): Promise<void> {
