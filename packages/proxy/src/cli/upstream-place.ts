@@ -164,13 +164,15 @@ export function watchUpstreamTls(
 /** One `NAME: VALUE` a line, maybe an API key. @throws {Error} that names the file and the line, and no value. */
 export function readHeaderFile(file: string | undefined): Readonly<Record<string, string>> {
   if (file === undefined) return {};
-  const lines = readFileSync(file, "utf8").split("\n");
-  const fields = lines.flatMap((line, index) => {
-    if (line.trim() === "") return [];
-    const [, name = "", value = ""] = /^([^:]*):(.*)$/.exec(line.trim()) ?? [];
-    const problem = findMetadataProblem(name, value.trim());
+  const fields = new Map<string, string>();
+  for (const [index, line] of readFileSync(file, "utf8").split("\n").entries()) {
+    if (line.trim() === "") continue;
+    const [, given = "", text = ""] = /^([^:]*):(.*)$/.exec(line.trim()) ?? [];
+    const [name, value] = [given.toLowerCase(), text.trim()];
+    const twice = fields.has(name) ? `${name} is given twice; remove one` : undefined;
+    const problem = findMetadataProblem(name, value) ?? twice;
     if (problem !== undefined) throw new Error(`${file}, line ${index + 1}: ${problem}`);
-    return [[name.toLowerCase(), value.trim()]];
-  });
+    fields.set(name, value);
+  }
   return Object.fromEntries(fields);
 }

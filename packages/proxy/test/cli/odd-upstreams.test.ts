@@ -198,6 +198,9 @@ test("headers of files are sent with calls, with reflection, and read again on S
   await writeFile(keys, "\nx-api-key: a third \u00fc key");
   server.hangUp();
   await expect.poll(server.errors).toContain("keys.txt, line 2: x-api-key has a value that");
+  await writeFile(keys, "x-api-key: second key\nX-Api-Key: a third key");
+  server.hangUp();
+  await expect.poll(server.errors).toContain("keys.txt, line 2: x-api-key is given twice");
   expect(await sent()).toBe("second key");
   expect(server.errors()).not.toContain("third");
 });

@@ -142,15 +142,8 @@ test.each<[yaml: string, ...answers: (readonly [path: string, status: number, bo
       "openapi: on\nopenapi-title: Books\nopenapi-version: 2.0.0\nopenapi-servers: https://a.example",
     ["/v1/volumes/1?key=a&utm_x=b", 200, { id: "1", title: "" }],
     ["/v1/volumes/x", 400, { status: 400, title: expect.any(String) }],
-    [
-      "/openapi.json",
-      200,
-      {
-        info: { title: "Books", version: "2.0.0" },
-        servers: [{ url: "https://a.example" }],
-        security: [],
-      },
-    ],
+    ["/openapi.json", 200, { info: { title: "Books", version: "2.0.0" }, security: [] }],
+    ["/openapi.json", 200, { servers: [{ url: "https://a.example" }] }],
   ],
   [
     "path-prefix: /api\nrest-int64-numbers: on\nopenapi: on\nmcp: on\nmcp-schemas: plain\nmcp-instructions: Be brief.",
