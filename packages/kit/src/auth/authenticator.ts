@@ -8,9 +8,7 @@ import { orElse } from "./verifier.ts";
 export async function openAuthenticator(settings: AuthSettings, report: Log["warn"]) {
   const { tokenFile: file, tokens, jwksUrl, jwtIssuer: issuer, jwtAudience: audience } = settings;
   const opaque = await openTokenVerifier({ file, tokens, report });
-  /** Reads tokens and keys again, now. Never rejects. */
-  let reload = opaque.look;
-  if (jwksUrl === undefined) return { verify: opaque.verify, reload };
+  if (jwksUrl === undefined) return { verify: opaque.verify, reload: opaque.look };
 
   // Loaded only if needed, for a fast startup.
   const { openKeySet } = await import("./jwks.ts");
@@ -19,7 +17,8 @@ export async function openAuthenticator(settings: AuthSettings, report: Log["war
   // Opaque tokens first: a lookup costs a microsecond, a signature a hundred.
   const jwt = createJwtVerifier({ keys, issuer: issuer ?? "", audience: audience ?? "" });
   const verify = orElse(opaque.verify, jwt);
-  reload = async () => void (await Promise.all([opaque.look(), keys.reload()]));
+  /** Reads tokens and keys again, now. Never rejects. */
+  const reload = async () => void (await Promise.all([opaque.look(), keys.reload()]));
   return { verify, reload };
 }
 

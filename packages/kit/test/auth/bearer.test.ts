@@ -14,13 +14,8 @@ import { callGate } from "../support/auth/call-gate.ts";
 
 const alice: Principal = { kind: "token", name: "alice" };
 
-function always(verdict: Verdict): Verifier {
-  return () => verdict;
-}
-
-function later(verdict: Verdict): Verifier {
-  return async () => verdict;
-}
+const always = (verdict: Verdict) => () => verdict;
+const later = (verdict: Verdict) => async () => verdict;
 
 const name = "plant-store";
 
