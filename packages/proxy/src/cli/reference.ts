@@ -33,8 +33,8 @@ export function describeServed(
 
 /** The OpenAPI document of the methods served now, and a page to read it. */
 export function createReference() {
-  let document = Buffer.from("{}");
-  let page = Buffer.alloc(0);
+  let document: Buffer | undefined;
+  let page: Buffer | undefined;
   return {
     handlersAt: (prefix: string): [string, NodeHandler][] => [
       [`${prefix}/openapi.json`, serving("application/json", () => document)],
@@ -70,9 +70,18 @@ const styleDigest = createHash("sha256").update(style).digest("base64");
 /** https://www.w3.org/TR/CSP3: the comments of upstreams' protos are only text. */
 const policy = `default-src 'none'; style-src 'sha256-${styleDigest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
-function serving(type: string, read: () => Buffer): NodeHandler {
-  return (_request, response) => {
+/** @param read Undefined while no services are described. */
+function serving(type: string, read: () => Buffer | undefined): NodeHandler {
+  return ({ method }, response) => {
+    const refuse = (status: number, header: Readonly<Record<string, string>>, text: string) => {
+      response.writeHead(status, { "content-type": "text/plain", ...header });
+      response.end(`${text}\n`);
+    };
+    if (method !== "GET" && method !== "HEAD")
+      return refuse(405, { allow: "GET, HEAD" }, "the method must be GET or HEAD");
     const body = read();
+    if (body === undefined)
+      return refuse(503, { "retry-after": "1" }, "there is no document yet; try again later");
     response.writeHead(200, {
       "content-type": type,
       "content-length": body.length,

@@ -107,6 +107,10 @@ test("by reflection, all is unavailable until the upstream is there, and then se
   const before = await fetch(`${server.origin}/v1/volumes/1`);
   expect(before.status).toBe(503);
   expect(await before.json()).toMatchObject({ code: 14 });
+  for (const path of ["/openapi.json", "/docs"]) {
+    expect((await fetch(server.origin + path)).status).toBe(503);
+    expect((await fetch(server.origin + path, { method: "POST" })).status).toBe(405);
+  }
   await using _upstream = await openUpstream((router) => addReflection(catalog(router)), { port });
   await until(404, `${server.origin}/v1/volumes/1`);
   const document = await (await fetch(`${server.origin}/openapi.json`)).json();
