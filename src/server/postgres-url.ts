@@ -1,4 +1,5 @@
 /** The URL of a PostgreSQL store. Its options are named as in libpq where it has them. */
+import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import * as kit from "connect-gateway-kit/settings";
 import type { PostgresLocation } from "../store/open.ts";
@@ -20,7 +21,7 @@ const schema = {
   ),
   sslRootCert: kit.file(
     "CAs to trust in place of Node's, in PEM, for `verify-full`. Read for each connection",
-    { ...ofUrl, name: "sslrootcert", check: findFileProblem },
+    { ...ofUrl, name: "sslrootcert", check: findCaProblem },
   ),
   connectionsMax: kit.number(
     `Connections of one server, up to ${connectionsCeiling}. As many statements run at once`,
@@ -116,12 +117,13 @@ function parseUrlOptions(query: string) {
   return storeUrl.resolve(assembled.options);
 }
 
-function findFileProblem(file: string): string | undefined {
+/** In a file without a certificate, OpenSSL would trust none, and blame the server's. */
+function findCaProblem(file: string): string | undefined {
   try {
-    readFileSync(file);
+    new X509Certificate(readFileSync(file, "utf8"));
     return undefined;
   } catch {
-    return "names a file that cannot be read";
+    return "names a file that cannot be read as certificates in PEM";
   }
 }
 

@@ -189,6 +189,8 @@ test.skipIf(!hasPostgres || !hasOpenssl)(
     const { url, sessions } = await openDatabase(server);
     const verified = (file: string) =>
       `${url}?sslmode=verify-full&sslrootcert=${encodeURIComponent(file)}`;
+    const contrary = verified(certificate.certFile).replace("verify-full", "require");
+    await expect(openStore(contrary)).rejects.toThrow("requires sslmode=verify-full");
     const encrypted = "pid IN (SELECT pid FROM pg_stat_ssl WHERE ssl)";
     for (const own of [url, `${url}?sslmode=require`, verified(certificate.certFile)]) {
       const store = await openStore(own);
