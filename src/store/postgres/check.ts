@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { plantFrom } from "../../plant.ts";
 import { type Finding, finding } from "../options.ts";
 import { describeHost, type PostgresAddress } from "./address.ts";
@@ -41,7 +42,8 @@ export async function* checkPostgres(address: PostgresAddress, limits = defaultP
     await assertTable(session);
     await tryInsert(session);
     // Commits as creates do, which may wait for a standby. In a cluster, a row's node may be away.
-    const tries = nodes.length > 0 ? [] : [[plantFrom(0n, () => "")]];
+    const id = randomBytes(8).readBigInt64BE(); // of a row that nobody locks
+    const tries = nodes.length > 0 ? [] : [[plantFrom(id, () => "")]];
     await probeWrite(session, tries, limits.statementTimeoutMs);
     yield finding("ok", subject, "the table plants has its columns, is logged and can be written");
     subject = "nodes";
