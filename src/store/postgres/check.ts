@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { plantFrom } from "../../plant.ts";
 import { type Finding, finding } from "../options.ts";
 import { describeHost, type PostgresAddress } from "./address.ts";
-import { connectToAny } from "./connect.ts";
+import { connectToAny, withTimelines } from "./connect.ts";
 import { openError } from "./failure.ts";
 import { defaultPostgresLimits, safetySettings } from "./limits.ts";
 import { assertNodes, type Node, readNodes } from "./nodes.ts";
@@ -18,7 +18,7 @@ export async function* checkPostgres(address: PostgresAddress, limits = defaultP
   let subject = "connection";
   try {
     // Connecting checks the encoding, that the host accepts writes, and the safety settings.
-    session = await connectToAny(address, limits);
+    session = await connectToAny(await withTimelines(address, limits), limits);
     yield finding("ok", subject, `${describeHost(session.host)} accepts writes, in UTF8`);
     subject = "settings";
     yield* settingsOf(session);

@@ -32,6 +32,23 @@ export async function connectToAny(
   }
 }
 
+/**
+ * Asks all hosts for their timelines, so that the primary from before a failover is not used. One
+ * that is silent delays this by a second at most.
+ */
+export async function withTimelines(
+  address: PostgresAddress,
+  limits: PostgresLimits,
+): Promise<PostgresAddress> {
+  const { hosts } = address;
+  if (hosts.length === 1) return address;
+  const asked = { ...address, timelines: new Map<string, string>() };
+  const options = { address: asked, limits, connectTimeoutMs: limits.aliveIntervalMs };
+  const asking = hosts.map(async (host) => (await connectTo(host, options)).close());
+  await Promise.allSettled(asking);
+  return asked;
+}
+
 async function connectTo(host: Host, options: SessionOptions): Promise<Session> {
   const session = await openSession(host, options);
   try {

@@ -6,7 +6,7 @@ import { StoreOpenError } from "../open-error.ts";
 import type { OnUnreachable, SchemaState, StoreOptions } from "../options.ts";
 import type { PlantReader } from "../plant-reader.ts";
 import { describeAddress, type Host, type PostgresAddress } from "./address.ts";
-import { connectToAny } from "./connect.ts";
+import { connectToAny, withTimelines } from "./connect.ts";
 import { createPostgresEngine } from "./engine.ts";
 import { isPassing, openError } from "./failure.ts";
 import { createInspection } from "./inspection.ts";
@@ -102,7 +102,7 @@ async function connectPatiently<T>(
   for (let tries = 1; ; tries++) {
     let session: Session | undefined;
     try {
-      session = await connectToAny(address, limits);
+      session = await connectToAny(await withTimelines(address, limits), limits);
       return await work(session);
     } catch (error) {
       session?.destroy();

@@ -26,8 +26,9 @@ export async function assertServer(session: Session, address: PostgresAddress): 
     const problem = `${host} is read-only: a standby, or set so; name the primary in the store URL, or all hosts`;
     throw new StoreOpenError("inaccessible", problem);
   }
-  for (const name of safetySettings) assertSafe(host, name, settings.get(name), address);
+  // First, so that the timeline of an unsafe host is known.
   await assertNewest(session, address);
+  for (const name of safetySettings) assertSafe(host, name, settings.get(name), address);
 }
 
 /** A promotion begins a new timeline. What its old primary still accepts would be lost. */
