@@ -23,6 +23,8 @@ export async function assertServer(session: Session, address: PostgresAddress): 
     throw new StoreOpenError("unsupported", problem);
   }
   if (settings.get("transaction_read_only") === "on") {
+    // Unless it is a standby, it may still be the newest.
+    await assertNewest(session, address).catch(() => {});
     const problem = `${host} is read-only: a standby, or set so; name the primary in the store URL, or all hosts`;
     throw new StoreOpenError("inaccessible", problem);
   }
@@ -44,7 +46,7 @@ async function assertNewest(session: Session, { hosts, timelines }: PostgresAddr
   const key = `${cluster} ${peers.map(describeHost)}`;
   if (String(timeline) >= (timelines.get(key) ?? "")) timelines.set(key, String(timeline));
   else {
-    const problem = `${describeHost(session.host)} was the primary before a failover, and would lose plants; make it a standby, or restart plant-store to use it`;
+    const problem = `${describeHost(session.host)} was the primary before a failover, and would lose plants; make it a standby, or shut the newer one down and restart plant-store`;
     throw new StoreOpenError("inaccessible", problem);
   }
 }
