@@ -47,8 +47,9 @@ export async function sendMessages(
   const tick =
     quiet &&
     setInterval(() => {
-      if (exchange.isClosed || full !== undefined) return;
-      full = begin().write(quiet.chunk);
+      // The head may be held.
+      if (writer === undefined || exchange.isClosed || full !== undefined) return;
+      full = writer.write(quiet.chunk);
       void full?.then(() => {
         full = undefined;
       });
@@ -129,7 +130,7 @@ export async function* untilAborted<T>(
 
 /** Ends a stream that is idle. @returns what to call for each message; undefined without a limit. */
 export function watchIdle(call: Call, idleMs: number | undefined): (() => void) | undefined {
-  if (idleMs === undefined) return undefined;
+  if (idleMs === undefined || call.aborted) return undefined;
   let movedAt = performance.now();
   let timer: ReturnType<typeof setTimeout>;
   const look = () => {

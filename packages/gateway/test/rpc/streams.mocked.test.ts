@@ -30,6 +30,7 @@ describe("a stream that rests", () => {
     watchIdle(call, 1000);
     vi.advanceTimersByTime(1000 - 1);
     call.abort(undefined);
+    watchIdle(call, 1000);
     expect(vi.getTimerCount()).toBe(0);
   });
 
@@ -42,17 +43,10 @@ describe("a stream that rests", () => {
 });
 
 /** An answer without a message for the time being. */
-function openQuiet(
-  changes: Partial<StreamWire>,
-  write: BodyWriter["write"] = () => undefined,
-  closed?: { readonly isClosed: boolean },
-) {
+function openQuiet(changes: Partial<StreamWire>, write: BodyWriter["write"] = () => undefined) {
   const steps: string[] = [];
   const exchange: Exchange = {
     ...createMemoryExchange(),
-    get isClosed() {
-      return closed?.isClosed === true;
-    },
     begin() {
       steps.push("head");
       return {
@@ -78,34 +72,31 @@ function openQuiet(
     end.resolve({ done: true, value: undefined });
     await over;
   };
-  return { steps, finish };
+  return { steps, finish, exchange };
 }
+
+const quiet = () => ({ chunk: Buffer.from("q"), everyMs: 100 });
 
 test("a head is held that a method held before its stream was begun", async () => {
   const needsMessage = (call: Call) => holdHeaders(call) !== undefined;
-  const { steps, finish } = openQuiet({ needsMessage });
+  const { steps, finish } = openQuiet({ needsMessage, quiet });
   vi.advanceTimersByTime(1000);
   expect(steps).toEqual([]);
   await finish();
 });
 
 test("no timer is left of an answer that has ended", async () => {
-  const { finish } = openQuiet({
-    needsMessage: () => false,
-    quiet: () => ({ chunk: Buffer.from("q"), everyMs: 100 }),
-  });
+  const { finish } = openQuiet({ needsMessage: () => false, quiet });
   expect(vi.getTimerCount()).toBe(2);
   await finish();
   expect(vi.getTimerCount()).toBe(0);
 });
 
 describe("while no message comes", () => {
-  const quiet = () => ({ chunk: Buffer.from("q"), everyMs: 100 });
-
   test("nothing is written that the client does not take", async () => {
     const room = Promise.withResolvers<void>();
-    const { steps, finish } = openQuiet({ quiet }, () => room.promise);
-    vi.advanceTimersByTime(250);
+    const { steps, finish } = openQuiet({ quiet, needsMessage: () => false }, () => room.promise);
+    vi.advanceTimersByTime(1250);
     expect(steps).toEqual(["head", "q"]);
     room.resolve();
     await vi.advanceTimersByTimeAsync(100);
@@ -114,13 +105,12 @@ describe("while no message comes", () => {
   });
 
   test("nothing is written to a client that is gone", async () => {
-    const closed = { isClosed: false };
-    const { steps, finish } = openQuiet({ quiet, needsMessage: () => false }, undefined, closed);
-    await vi.advanceTimersByTimeAsync(0);
-    closed.isClosed = true;
+    const { steps, finish, exchange } = openQuiet({ quiet, needsMessage: () => false });
+    await vi.advanceTimersByTimeAsync(1000);
+    Object.assign(exchange, { isClosed: true });
     vi.advanceTimersByTime(250);
     await finish();
-    expect(steps).toEqual([]);
+    expect(steps).toEqual(["head", "q"]);
   });
 });
 
