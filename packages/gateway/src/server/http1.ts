@@ -113,15 +113,14 @@ const underWay = Symbol("responses under way");
 const hasRequested = Symbol("has sent a complete request, or got an answer");
 const lastResponse = Symbol("the response to the last request, until both are complete");
 const isRefused = Symbol("is refused");
-const late = Symbol("the response whose request has been incomplete for a while");
+const late = Symbol("since when its request is known to be incomplete");
 
 /** The state of a connection. In properties, because a map costs more on every request. */
 interface Noted {
   [underWay]?: http.ServerResponse[];
   [hasRequested]?: boolean;
-  [lastResponse]?: http.ServerResponse | undefined;
+  [lastResponse]?: (http.ServerResponse & { [late]?: number }) | undefined;
   [isRefused]?: boolean;
-  [late]?: { readonly response: http.ServerResponse; seenAt: number };
 }
 
 /** Node sets `_paused` while it has paused the connection until its answers are read. */
@@ -154,12 +153,12 @@ export function limitConnections(server: http.Server, limits: PortLimits, refusa
     for (const socket of sockets) {
       if (socket.writableLength > 0 && !socket.timeout) socket.setTimeout(idleTimeoutMs);
       const last = socket[lastResponse];
+      if (last?.closed && last.req.complete) socket[lastResponse] = undefined; // answered early
       if (last === undefined || last.req.complete || exchangeOf(last)?.isKept) continue;
-      if (socket[late]?.response !== last) socket[late] = { response: last, seenAt: now };
-      else if (now - socket[late].seenAt >= requestTimeoutMs) {
-        if (exchangeOf(last)?.keepsPace(requestTimeoutMs)) socket[late].seenAt = now;
-        else refuseLast(socket, "late", refusals);
-      }
+      last[late] ??= now;
+      if (now - last[late] < requestTimeoutMs) continue;
+      if (exchangeOf(last)?.keepsPace(requestTimeoutMs)) last[late] = now;
+      else refuseLast(socket, "late", refusals);
     }
   };
   // A server that failed to listen never closes.
