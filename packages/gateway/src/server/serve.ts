@@ -55,7 +55,8 @@ const kinds: OptionKindsOf<ServeOptions> = {
   ...gatewayOptionKinds,
   ...optionKinds<Omit<ServeOptions, keyof GatewayOptions>>()({
     string: "host path",
-    "number from 0": "port socketMode",
+    "number from 0": "port",
+    "whole number from 1 to 2^31 - 1": "socketMode",
     function: "handlers onTlsError",
     object: "limits tls traffic",
     boolean: "reusePort",

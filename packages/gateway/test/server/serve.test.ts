@@ -172,6 +172,7 @@ test.each<[options: object, message: string]>([
     { path: "/tmp/a", port: undefined, host: "::1" },
     "serve: give a port and its host, or a path and its socketMode",
   ],
+  [{ socketMode: 0.5 }, "serve.socketMode must be a whole number"],
   [{ socketMode: 0o660 }, "serve: give a port and its host, or a path and its socketMode"],
 ])("startup fails for %o", async (options, message) => {
   await expect(serve({ port: 0, ...options, routes: () => {} })).rejects.toThrow(message);
