@@ -46,7 +46,7 @@ function rpcFace(name: ProtocolName, byMethod: Readonly<Record<string, RoutesOf>
         [...routesOf(endpoint)].map(([mediaType, route]) => ({ path, method, mediaType, route })),
       );
     });
-    return { name, entries };
+    return { entries };
   };
 }
 

@@ -18,14 +18,12 @@ export { type StdioOptions, serveStdio } from "./stdio.ts";
 export function createMcp(options: McpOptions): CreateFace {
   const settings = resolveMcpOptions(options);
   const { authorization } = settings;
-  const name = "mcp";
   return ({ endpoints, prefix, settings: { rules }, origins }) => {
     const route = createMcpRoute(settings, createTools(endpoints, settings, rules), origins);
     return {
-      name,
       entries: [
         { path: prefix + route.pathTemplate, method: "POST", mediaType: "*", route },
-        ...(authorization === undefined ? [] : metadataEntries(authorization, name)),
+        ...(authorization === undefined ? [] : metadataEntries(authorization, "mcp")),
       ],
     };
   };

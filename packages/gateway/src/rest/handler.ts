@@ -60,7 +60,6 @@ export function createRest(
     }
   }
   return {
-    name: "rest",
     entries: [],
     match(method, path) {
       const found = table.match(method, path);

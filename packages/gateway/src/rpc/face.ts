@@ -10,7 +10,6 @@ import type { Endpoint } from "./endpoint.ts";
 
 /** One protocol. Its calls have a wire, which reads requests and writes answers. */
 export interface Face {
-  readonly name: ProtocolName;
   /** What it serves at exact paths. */
   readonly entries: Iterable<Entry>;
   /** Finds what it serves at other paths, without the prefix. */
