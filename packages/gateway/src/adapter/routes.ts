@@ -15,7 +15,7 @@ import {
 } from "../rpc/face.ts";
 import { grpcRoutes, grpcWebRoutes } from "../rpc/grpc.ts";
 
-export interface FaceOptions {
+interface FaceOptions {
   readonly endpoints: readonly Endpoint[];
   /** Of all paths. */
   readonly prefix: string;

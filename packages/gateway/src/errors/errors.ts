@@ -16,7 +16,7 @@ export interface ErrorListener {
 }
 
 /** The default, as in connectNodeAdapter. */
-export function logError(error: unknown): void {
+function logError(error: unknown): void {
   // biome-ignore lint/suspicious/noConsole: the default of a library without a logger
   console.error(error);
 }

@@ -33,7 +33,7 @@ export function exchangeFor(
 /** What ends the exchanges that wait behind others, by their connection. */
 const closersOf = new WeakMap<Socket, Set<() => void>>();
 
-export class RequestExchange extends NodeExchange {
+class RequestExchange extends NodeExchange {
   declare protected readonly source: IncomingMessage;
   declare protected readonly answer: ServerResponse;
 

@@ -68,7 +68,7 @@ export const headDelayMs = 1000;
 
 export type Failure = { readonly error: unknown };
 
-export interface CallInit<P> {
+interface CallInit<P> {
   /** What its protocol keeps of it. */
   readonly parts?: P;
   /** Why to reject it, after the gate has admitted it. */

@@ -230,7 +230,7 @@ export class EnvelopeSplitter extends BodyBuffer {
 }
 
 /** Whether a chunk is one whole envelope, as most are. @throws as `next`. */
-export function isEnvelope(chunk: Uint8Array, readMaxBytes: number): boolean {
+function isEnvelope(chunk: Uint8Array, readMaxBytes: number): boolean {
   return chunk.length >= headBytes && chunk.length === headBytes + lengthIn(chunk, readMaxBytes);
 }
 

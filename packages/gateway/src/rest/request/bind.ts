@@ -179,7 +179,7 @@ const parametersMax = 1000;
 type Parameter = readonly [name: string, raw: string];
 
 /** Parses a query, RFC 3986 section 3.4. @throws {FieldViolation} for what is not UTF-8. */
-export function parseQuery(query: string): readonly Parameter[] {
+function parseQuery(query: string): readonly Parameter[] {
   if (query === "") return [];
   const pairs = query.split("&").filter((pair) => pair !== "");
   if (pairs.length > parametersMax) {
@@ -193,12 +193,12 @@ export function parseQuery(query: string): readonly Parameter[] {
 }
 
 /** Decodes as forms encode: `+` is a space. @throws {FieldViolation} */
-export function decodeForm(text: string): string {
+function decodeForm(text: string): string {
   return decodePlain(text.replaceAll("+", " "));
 }
 
 /** Decodes as RFC 3986 encodes: `+` is a `+`. @throws {FieldViolation} */
-export function decodePlain(text: string): string {
+function decodePlain(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch (cause) {

@@ -76,7 +76,7 @@ export function leafOf(path: FieldPath): DescField {
 }
 
 /** Converts the text of one value to JSON. @throws {FieldViolation} */
-export type ParameterReader = (text: string) => ExactJson;
+type ParameterReader = (text: string) => ExactJson;
 
 /** Reads one value: of a list, an item. Undefined for a message without a text form. */
 export function parameterReader(field: DescField): ParameterReader | undefined {

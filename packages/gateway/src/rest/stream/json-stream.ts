@@ -16,7 +16,7 @@ const closeArray = 0x5d;
 const openObject = 0x7b;
 const closeObject = 0x7d;
 
-export interface ValueLimits {
+interface ValueLimits {
   readonly valueBytesMax: number;
   /** Counts the received part of a value; undefined for no limit. */
   readonly holding?: Holding | undefined;
