@@ -6,6 +6,7 @@ import { clients, type McpClient } from "../../gateway/test/support/mcp-client.t
 import { useCatalog, ways } from "./catalog-ways.ts";
 
 const mcp = createMcp({ tools: [CatalogService.typeName] });
+const least = "-9223372036854775808";
 
 const cases = ways.flatMap((how) => clients.map(([by, connect]) => ({ how, by, connect })));
 
@@ -25,11 +26,8 @@ describe.each(cases)("$how, $by,", ({ how, connect }) => {
     ["list_volumes", { parent: "shelves/a", pageSize: 1 }, { volumes: [walden] }],
     [
       "create_volume",
-      { parent: "shelves/c", volume: { id: "-9223372036854775808", title: "É" } },
-      {
-        ...{ name: "shelves/c/volumes/-9223372036854775808", title: "É" },
-        id: "-9223372036854775808",
-      },
+      { parent: "shelves/c", volume: { id: least, title: "É" } },
+      { name: `shelves/c/volumes/${least}`, id: least, title: "É" },
     ],
     [
       "update_volume",

@@ -146,11 +146,13 @@ async function* callStream(
     });
   try {
     const terms = termsOf(method as DescMethodStreaming, requests, forwarding, context);
-    // A client of RPC gets the head when the upstream's comes, however late. REST needs the status.
-    if (context.protocolName !== "rest") holdHeaders(context);
+    // A client of RPC gets the head when the upstream's comes, however late. REST needs the status, and
+    // MCP the comments after a head, without which proxies close a quiet connection.
+    const isRpc = context.protocolName !== "rest" && context.protocolName !== "mcp";
+    if (isRpc) holdHeaders(context);
     const answer = await forwarding.transport.stream(...terms);
     addFields(context.responseHeader, answer.header);
-    if (context.protocolName !== "rest") sendHeaders(context); // it may send nothing before
+    if (isRpc) sendHeaders(context); // it may send nothing before
     yield* answer.message;
     addFields(context.responseTrailer, answer.trailer);
   } catch (error) {

@@ -9,17 +9,13 @@ import { Holding } from "../../../gateway/src/http/body-budget.ts";
 import { wrapEnvelope } from "../../../gateway/src/rpc/envelope.ts";
 import { answerWith, grpcHead, openFakeServer } from "../../../gateway/test/client/fake-server.ts";
 import { EveryFieldSchema, FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
+import { collect } from "../../../gateway/test/support/collect.ts";
 import { openProxy } from "./open-proxy.ts";
 
 const KiB = 1024;
 const large = "x".repeat(300 * KiB);
 const message = toBinary(EveryFieldSchema, create(EveryFieldSchema, { string: large }));
 const answers = { identity: wrapEnvelope(0, message), gzip: wrapEnvelope(1, gzipSync(message)) };
-
-async function firstOf(messages: AsyncIterable<{ string: string }>): Promise<string | undefined> {
-  for await (const { string } of messages) return string;
-  return undefined;
-}
 
 /** A proxy whose upstream answers so, and an older body of the caller's address, which may grow meanwhile. */
 async function openFull(coding: keyof typeof answers, moreBytes = 0) {
@@ -39,7 +35,7 @@ async function openFull(coding: keyof typeof answers, moreBytes = 0) {
   const client = createClient(FieldService, transport);
   const calls = {
     unary: () => client.echo({}).then(({ string }) => string),
-    stream: () => firstOf(client.repeat({})),
+    stream: () => collect(client.repeat({})).then(([one]) => one?.string),
   };
   const opened = stack.move();
   return { budget, older, calls, [Symbol.asyncDispose]: () => opened.disposeAsync() };

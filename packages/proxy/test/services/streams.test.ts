@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:http2";
 import { Code, ConnectError, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
 import { createWritableIterable } from "@connectrpc/connect/protocol";
+import { createMcp } from "connect-gateway/mcp";
 import { describe, expect, test } from "vitest";
 import {
   answerOk,
@@ -17,19 +18,26 @@ import { grpcProtocol, openProtocols } from "../../../gateway/test/support/open-
 import { within } from "../../../gateway/test/support/within.ts";
 import { openProxy, openProxyOf } from "./open-proxy.ts";
 
-type Fields = Partial<ServiceImpl<typeof FieldService>>;
+test("an upstream that says nothing does not hold back the head of MCP", async () => {
+  await using fake = await openFakeServer(() => {});
+  const mcp = createMcp({ tools: [CatalogService.typeName], streamTimeMs: 1e9 });
+  await using proxy = await openProxy({ url: fake.url, mcp });
+  const params = { name: "watch_volumes", arguments: { parent: "a" } };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
+  const headers = { "content-type": "application/json", accept: "text/event-stream" };
+  const asked = fetch(`${proxy.origin("1.1")}/mcp`, { method: "POST", headers, body });
+  expect((await within("the head", asked)).status).toBe(200);
+});
 
-const openFields = (service: Fields = createEchoService()) =>
+const openFields = (service: Partial<ServiceImpl<typeof FieldService>> = createEchoService()) =>
   openProxyOf((router) => router.service(FieldService, service));
-
-const texts = ["one", "two", "three"];
 
 test("in a stream each way, each answer may wait for the one before", async () => {
   await using proxy = await openFields();
   using caller = grpcProtocol.open(FieldService, proxy.origin("2"));
   const asking = createWritableIterable<{ string: string }>();
   const answers = caller.client.exchange(asking)[Symbol.asyncIterator]();
-  for (const string of texts) {
+  for (const string of ["one", "two", "three"]) {
     void asking.write({ string });
     expect(await within("an answer", answers.next())).toMatchObject({ value: { string } });
   }
