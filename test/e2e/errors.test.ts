@@ -41,7 +41,7 @@ const taken = "another plant has this id (choose another id or repeat its name a
 
 const rows: readonly Row[] = [
   { told: noToken, authorization: null },
-  { told: unknown, authorization: "Bearer nobody-knows-this" },
+  { told: unknown, authorization: " Bearer nobody-knows-this " },
   { told: "id is required; name is required", plant: {} },
   { told: taken, plant: { ...plant, name: "Mint" } },
   { told: tooLarge, plant: large, encoding: "gzip" },

@@ -83,6 +83,7 @@ export class Connection {
       maxSessionMemory: sessionMegabytesMax,
       ...{ maxSessionInvalidFrames: 2 ** 32 - 1 }, // not in the types; empty ones count, too
       maxHeaderListPairs: headerFieldsMax,
+      strictFieldWhitespaceValidation: false, // else nghttp2 drops a grpc-message that ends in a space
       maxSendHeaderBlockLength: 2 ** 32 - 1, // above it, Node ends the connection
     });
     this.#open = answerWindows.add(session);

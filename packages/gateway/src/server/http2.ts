@@ -36,6 +36,8 @@ export function createHttp2Server(
     maxSessionMemory: sessionMegabytesMax,
     // HPACK makes many small headers cheap to send. No real client sends more.
     maxHeaderListPairs: 100,
+    // Otherwise nghttp2 drops a field that begins or ends with a space, unheard.
+    strictFieldWhitespaceValidation: false,
     // How many empty or invalid frames ever, rejections in a row and pings end the connection.
     maxSessionInvalidFrames: 10_000,
     maxSessionRejectedStreams: 10_000,

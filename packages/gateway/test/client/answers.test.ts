@@ -156,7 +156,7 @@ describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
   });
 
   test.each<[trailers: OutgoingHttpHeaders, message: string, details: number]>([
-    [{ "grpc-message": "50% done" }, "50% done", 0],
+    [{ "grpc-message": " 50% done: " }, " 50% done: ", 0],
     [{ "grpc-message": "50%20% done" }, "50 % done", 0],
     [{ "grpc-message": "a%FFb" }, "a%FFb", 0],
     [{ "grpc-message": "%C3%bc" }, "ü", 0],
