@@ -130,9 +130,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
       if (!exchange.isClosed && !(error instanceof RestFailure)) onError(error);
       answerError(error, exchange);
     }
-    if (exchange.omitted !== undefined) {
-      onError(new Error(`an answer was too long for HTTP/2: left out ${exchange.omitted}`));
-    }
+    if (exchange.omission !== undefined) onError(exchange.omission);
     if (observation === undefined) return;
     const { error, status } = exchange;
     guarded(onError, () => observation.end({ code: error?.code, error, status }));

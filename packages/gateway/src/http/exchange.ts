@@ -22,8 +22,8 @@ export interface Exchange {
   /** Whether both sides can send at the same time: not over HTTP/1.1. */
   readonly isDuplex: boolean;
   readonly hasTrailers: boolean;
-  /** The names of headers and trailers that were left out of the answer, as too long for it. */
-  readonly omitted: string | undefined;
+  /** Names the headers and trailers that were left out of the answer, as too long for it. */
+  readonly omission: Error | undefined;
   /** Counts the bytes that it holds; undefined for no limit. */
   readonly holding: Holding | undefined;
   readonly isAnswered: boolean;

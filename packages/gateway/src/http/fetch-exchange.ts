@@ -34,7 +34,7 @@ export class FetchExchange implements Exchange {
   readonly isDuplex = true;
   readonly hasTrailers = false;
   readonly hasLeft = false;
-  readonly omitted = undefined;
+  readonly omission = undefined;
   call: Abortable | undefined;
   status: number | undefined;
   isClosed = false;

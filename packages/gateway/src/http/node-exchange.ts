@@ -46,7 +46,7 @@ export abstract class NodeExchange implements Exchange {
   isKept = false;
   /** Those of its body, since `keepsPace`. */
   readBytes = 0;
-  omitted: string | undefined;
+  omission: Error | undefined;
   protected added: NodeHeaders | undefined;
   /** The error of the answer; null: there is no answer yet. */
   protected outcome: ConnectError | null | undefined = null;

@@ -106,7 +106,8 @@ export class StreamExchange extends NodeExchange {
   #fitting(fields: NodeHeaders): OutgoingHttpHeaders {
     const announced = this.answer.session?.remoteSettings?.maxHeaderListSize ?? fieldBytesMax;
     return fitFields(fields, Math.min(announced, fieldBytesMax), (names) => {
-      this.omitted = this.omitted === undefined ? names : `${this.omitted}, ${names}`;
+      const before = this.omission === undefined ? tooLong : `${this.omission.message},`;
+      this.omission = new Error(`${before} ${names}`);
     }) as OutgoingHttpHeaders;
   }
 
@@ -128,6 +129,8 @@ export class StreamExchange extends NodeExchange {
     this.answer.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
   }
 }
+
+const tooLong = "an answer was too long for HTTP/2: left out";
 
 /** More than 64 KiB in one block of fields, nghttp2 does not send: it resets the stream. */
 const fieldBytesMax = 64 * 1024 - 64;

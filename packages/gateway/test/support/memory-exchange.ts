@@ -25,7 +25,7 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
     holding: undefined,
     isDuplex: true,
     hasTrailers: true,
-    omitted: undefined,
+    omission: undefined,
     hasLeft: false,
     keepOpen() {},
     addHeader() {},
