@@ -30,6 +30,7 @@ function refused(code: Code, bodies: Bodies, headers?: Row["headers"]): Row[] {
 /** JSON that no protocol may accept as a plant. */
 const badJson: Bodies = {
   "no end": json.slice(0, -1),
+  "a form feed before it": `\f${json}`,
   "invalid UTF-8": Buffer.from('{"plant":{"id":1,"name":"\xff"}}', "latin1"),
   "an escaped U+0000": '{"plant":{"id":1,"name":"a\\u0000"}}',
   null: "null",
@@ -57,7 +58,7 @@ const badBinary: Bodies = {
   // The plant is one byte shorter than its fields.
   "a tag that ends behind its plant": Buffer.of(10, 7, 8, 1, 18, 1, 65, 26, 1, 65),
   "an id that has a length": Buffer.of(10, 5, 10, 1, 18, 1, 65),
-  "a length over 2^32": Buffer.of(0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01),
+  "a length over 2^32": Buffer.of(10, 0x85, 0x80, 0x80, 0x80, 0x10, 8, 1, 18, 1, 65),
   "a name that is not UTF-8": withName(0xff),
   "a name with an overlong U+0000": withName(0xc0, 0x80),
 };

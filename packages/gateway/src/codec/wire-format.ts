@@ -51,7 +51,7 @@ function walk(
   depthMax: number,
   group?: number,
 ): void {
-  if (depthMax === 0) throw new RangeError("messages are nested too deep");
+  if (depthMax === 0) throw new RangeError("it nests too deep");
   let merged: Set<number> | undefined;
   while (reader.pos < end) {
     const [number, wireType] = reader.tag();
@@ -64,13 +64,15 @@ function walk(
     const before = structBytes;
     if (merged?.has(number)) countValues(structBytes * valuesPerStructByte);
     const inside = shape?.inside;
-    if (shape?.isLooseText) {
-      reader.string(true);
-    } else if (wireType === WireType.LengthDelimited) {
-      const length = reader.uint32();
+    if (wireType === WireType.LengthDelimited) {
+      const { pos } = reader;
+      const length = Number(reader.uint64()); // protobuf-es drops the bits above 32
       const insideEnd = reader.pos + length;
       if (shape?.isStruct) structBytes += length;
-      if (inside !== undefined) walk(fieldsOf(inside), reader, insideEnd, depthMax - 1);
+      if (shape?.isLooseText) {
+        reader.pos = pos;
+        reader.string(true);
+      } else if (inside !== undefined) walk(fieldsOf(inside), reader, insideEnd, depthMax - 1);
       else if (shape?.valuesPerByte) countValues(length * shape.valuesPerByte);
       reader.pos = insideEnd;
     } else if (wireType === WireType.StartGroup) {

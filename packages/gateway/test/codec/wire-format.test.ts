@@ -22,9 +22,7 @@ import {
 } from "../gen/openapi/legacy/v1/legacy_pb.ts";
 import { OldSchema, OldService } from "../gen/openapi/old/v1/old_pb.ts";
 
-function parse(bytes: Uint8Array) {
-  return parseAs(LabelService.method.printLabel, bytes);
-}
+const parse = (bytes: Uint8Array) => parseAs(LabelService.method.printLabel, bytes);
 
 function parseAs(method: DescMethod, bytes: Uint8Array, binaryOptions = {}) {
   return createCodecs(method, { writeMaxBytes: 1000, binaryOptions }).binary.parse(bytes);
@@ -40,7 +38,7 @@ test.each([
   ["a message twice", "0a 02 0801 0a 03 120161"],
   ["an unknown field", "0a 07 0801 120161 2001"],
   ["a number longer than it need be", "0a 07 08818000 120161"],
-  ["a length longer than it need be", "0a 06 0801 12810061"],
+  ["a length longer than it need be", "0a 09 0801 12818080800061"],
   ["a text that begins with U+FEFF", "0a 08 0801 1204efbbbf61"],
 ])("%s is read", (_what, hex) => {
   expect(parse(bytesOf(hex))).toStrictEqual(fromBinary(PrintLabelRequestSchema, bytesOf(hex)));
@@ -49,6 +47,7 @@ test.each([
 test.each([
   ["the wire type of another", "0a 0c 090100000000000000 120161"],
   ["a number without an end", "0a 0b 08ffffffffffffffffff"],
+  ["a length over 32 bits", "0a 09 0801 12818080801061"],
   ["a length past the end", "0a 06 0801 12056162"],
   ["a length past its message", "0a 05 0801 120561 62636465"],
   ["a text that is not UTF-8", "0a 05 0801 1201ff"],
