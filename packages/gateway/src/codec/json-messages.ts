@@ -243,7 +243,7 @@ function mapReader(type: ScalarType, element: Reader): Reader {
         else if (type === ScalarType.BOOL && key !== "true" && key !== "false") {
           throw new FieldViolation("", "must be true or false");
         } else if (!key.isWellFormed()) {
-          throw new FieldViolation("", "must not have a lone surrogate in its key");
+          throw new FieldViolation("", "must not have a lone surrogate in a key");
         }
         const read = element(value, context);
         if (read !== undefined) entries.push([key, read]);

@@ -50,11 +50,11 @@ export function badRequestDetail(violations: readonly FieldViolation[]) {
 /** A request of 1 MiB may have thousands: details are a trailer in gRPC, and have to fit into it. */
 export const violationsMax = 100;
 
-/** Text that quotes a request: valid Unicode and short, as headers are, whatever was sent. */
+/** Text that quotes a request: valid Unicode without controls, and short, whatever was sent. */
 function quotable(text: string, begin: number, end: number): string {
   const isShort = text.length <= begin + end;
   const short = isShort ? text : `${text.slice(0, begin)}…${text.slice(text.length - end)}`;
-  return short.toWellFormed();
+  return short.toWellFormed().replace(/\p{Cc}/gu, " ");
 }
 
 /** The name of a field without its path. Names of extensions contain dots. */
