@@ -157,7 +157,9 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
     if (asked !== null || accepted !== null) {
       const { acceptCompression: own } = options;
       compression = compressionNegotiate(own, asked, accepted, `${terms.acceptCoding}`);
-      const { response } = compression;
+      const { response, error } = compression;
+      // The supported ones. connect-es leaves them out later, as a header of the protocol.
+      if (error !== undefined) header = { ...header, ...Object.fromEntries(error.metadata) };
       if (terms.answerCoding !== undefined && response !== null) {
         header = { ...header, [terms.answerCoding]: response.name };
       }

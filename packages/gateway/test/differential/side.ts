@@ -313,7 +313,9 @@ function contextSeen(context: HandlerContext): object {
     method: `${copy.requestMethod} ${copy.service.typeName}/${copy.method.name}`,
     url: withoutPort(copy.url),
     header: fieldsOf(copy.requestHeader),
-    set: [fieldsOf(copy.responseHeader), fieldsOf(copy.responseTrailer)],
+    set: [copy.responseHeader, copy.responseTrailer].map((headers) =>
+      fieldsOf(headers).filter((field) => !ourCodings.test(field)),
+    ),
     timeout: roughly(copy.timeoutMs()),
     value: copy.values.get(valueKey),
     isAborted: copy.signal.aborted,
@@ -349,7 +351,8 @@ function withoutPort(text: string): string {
 /** Of the connection, of the clock, and lengths, which the client has checked. */
 const leftOut = /^(date|connection|keep-alive|transfer-encoding|content-length)$/;
 
-/** Ours says it of a GET, which may be cached. */
+/** Ours lists compressions in the error of an unknown one, and says `vary` of a GET, for caches. */
+const ourCodings = /^(grpc-|connect-)?accept-encoding: (gzip,br)?$/;
 const ourVary = /^accept-encoding$|, accept-encoding$/;
 
 /**
@@ -377,6 +380,7 @@ function byName(fields: readonly Field[]): Record<string, string[]> {
   const told = fields
     .map(([name, value]) => [name, name === "vary" ? value.replace(ourVary, "") : value] as const)
     .filter(([name, value]) => !leftOut.test(name) && !isWords(name, value))
+    .filter((field) => !ourCodings.test(field.join(": ")))
     .filter(([name, value]) => name !== "vary" || value !== "");
   const found = Map.groupBy(told, ([name]) => name);
   return Object.fromEntries(
