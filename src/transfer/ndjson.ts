@@ -19,10 +19,10 @@ export async function* readNdjson(
       const reason = `the row is longer than ${lineBytesMax} bytes`;
       yield { kind: "malformed", line, reason };
     } else if (!content.every(isSpace)) {
-      yield toRow(
-        { line },
-        () => unwrap(parseJson(content)) as ExactJson,
-        (isRead) => (isRead ? unwrap(JSON.parse(textOf(content), keepDigits)) : textOf(content)),
+      // `JSON.parse` may confuse keys with those of an earlier row.
+      const read = () => unwrap(parseJson(content)) as ExactJson;
+      yield toRow({ line }, read, (isRead) =>
+        JSON.stringify(isRead ? read() : textOf(content), keepDigits),
       );
     }
   }
@@ -39,14 +39,19 @@ function unwrap(json: unknown): unknown {
   const isRejection = json instanceof Object && "line" in json && "reason" in json;
   if (!isRejection) return json;
   const row = "row" in json ? json.row : undefined;
-  // Neither a list, nor a number that is kept as written.
-  if (row instanceof Object && Object.getPrototypeOf(row) === Object.prototype) return row;
+  if (isObject(row)) return row;
   throw new RowError("the row to import must be an object in the field row");
 }
 
-/** A reviver for `JSON.parse`: numbers are written again as they were. */
-function keepDigits(_: string, value: unknown, context?: { source: string }): unknown {
-  return typeof value === "number" && context !== undefined ? rawJson(context.source) : value;
+/** Neither a list, nor a number that `parseJson` keeps as written. */
+function isObject(json: unknown): boolean {
+  return json instanceof Object && Object.getPrototypeOf(json) === Object.prototype;
+}
+
+/** A replacer for `JSON.stringify`: such a number is written as it was. */
+function keepDigits(_: string, json: unknown): unknown {
+  const isKept = json instanceof Object && !isObject(json) && "source" in json;
+  return isKept ? rawJson(`${json.source}`) : json;
 }
 
 /** Latin-1 keeps the bytes of what is not UTF-8. */

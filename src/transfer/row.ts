@@ -41,21 +41,16 @@ export const defaultRowLimits = { lineBytesMax: 8 * 1024 * 1024 };
 /**
  * Parses a row, by the rules of `POST /plants`: ids exact, nothing guessed, no unknown field.
  * @param read May throw a {@link RowError}, or a ConnectError.
- * @param keep Returns the fields of a row that is no plant, or its text if it could not be read.
+ * @param keep Returns the fields of a row that is no plant, or its text if it could not be read, as JSON.
  */
-export function toRow(
-  place: Place,
-  read: () => ExactJson,
-  keep: (isRead: boolean) => unknown,
-): Row {
+export function toRow(place: Place, read: () => ExactJson, keep: (isRead: boolean) => string): Row {
   let isRead = false;
   try {
     const json = read();
     isRead = true;
     return { kind: "plant", ...place, plant: parsePlant(json) };
   } catch (error) {
-    const row = JSON.stringify(keep(isRead));
-    return { kind: "malformed", ...place, reason: reasonOf(error), row };
+    return { kind: "malformed", ...place, reason: reasonOf(error), row: keep(isRead) };
   }
 }
 
