@@ -18,7 +18,8 @@ async function prepare() {
 
 test("a token that is made is taken by a running server, until it is revoked", async () => {
   const { file, token } = await prepare();
-  expect(await token("list")).toEqual({ code: 0, stdout: "", stderr: "" });
+  const stderr = `plant-store: ${file} does not exist\n`;
+  expect(await token("list")).toEqual({ code: 0, stdout: "", stderr });
   await using server = await openTestServer({ auth: { tokenFile: file } });
   const created = await token("create", "phone");
   const stdout = expect.stringMatching(/^plst_[\w-]{43}\n$/);

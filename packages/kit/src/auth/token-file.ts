@@ -187,17 +187,15 @@ function makeDirectory(directory: string): void {
 function makeFile(file: string): void {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return;
   const flags = fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_EXCL;
-  withFile(dirname(file), fs.constants.O_RDONLY | fs.constants.O_DIRECTORY, (folder) => {
-    const { uid, gid } = fs.fstatSync(folder);
-    try {
+  try {
+    withFile(dirname(file), fs.constants.O_RDONLY | fs.constants.O_DIRECTORY, (folder) => {
+      const { uid, gid } = fs.fstatSync(folder);
       const path = join("/proc/self/fd", String(folder), basename(file));
       withFile(path, flags, (fd) => fs.fchownSync(fd, uid, gid));
-    } catch (error) {
-      // Without the right to do so, the file stays root's.
-      const { code = "" } = error as NodeJS.ErrnoException;
-      if (!["EEXIST", "EPERM", "ENOENT"].includes(code)) throw error;
-    }
-  });
+    });
+  } catch {
+    // It exists, or stays root's, as root may not give it away. Other failures come back in append.
+  }
 }
 
 function syncDirectory(directory: string): void {
@@ -222,7 +220,8 @@ function withErrors<T>(file: string, work: () => T, missing?: T): T {
     if (cause instanceof TokenFileError) throw cause;
     const { code, message } = cause as NodeJS.ErrnoException;
     if (code === "ENOENT" && missing !== undefined) return missing;
-    throw new TokenFileError("io", `${file}: ${message}`, { cause });
+    const problem = code === "EISDIR" ? "is not a regular file" : message;
+    throw new TokenFileError("io", `${file}: ${problem}`, { cause });
   }
 }
 

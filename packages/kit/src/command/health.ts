@@ -33,11 +33,12 @@ export function createHealthCommand<O extends Options>(program: Program<O, unkno
 
 function placeOf({ host, port, tls, adminHost, adminPort }: Options) {
   if (tls?.clientCaFile === undefined) {
+    if (port === 0) throw new CommandFailure(2, "set --port to the one that the server printed");
     const { host: byDefault, port: portByDefault } = common.listener;
     const isTls = tls?.certFile !== undefined;
     return { host: host ?? byDefault.default, port: port ?? portByDefault.default, isTls };
   }
-  if (adminPort === undefined) {
+  if (adminPort === undefined || adminPort === 0) {
     throw new CommandFailure(2, "with --tls-client-ca it asks on the admin port: set --admin-port");
   }
   return { host: adminHost ?? common.admin.adminHost.default, port: adminPort, isTls: false };

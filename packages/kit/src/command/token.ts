@@ -40,10 +40,14 @@ export function createTokenCommand<O extends Options>(
     .description("List the valid tokens and when they were created.")
     .option("--json", "an array of objects", false)
     .action(async (flags: Flags, own: Command) => {
-      const tokens = await listTokens(await readTokenFile(own));
+      const file = await readTokenFile(own);
+      const tokens = await listTokens(file);
       const shown = tokens.map(({ name, createdAt }) => ({ name, createdAt }));
       const lines = shown.map(({ name, createdAt }) => `${createdAt}  ${name}\n`);
       process.stdout.write(flags["json"] ? `${JSON.stringify(shown)}\n` : lines.join(""));
+      if (flags["json"] || lines.length > 0) return;
+      const problem = existsSync(file) ? "has no valid token" : "does not exist";
+      process.stderr.write(`${program.name}: ${file} ${problem}\n`);
     });
   const revoke = command
     .command("revoke <name>")

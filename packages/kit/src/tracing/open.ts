@@ -19,7 +19,13 @@ export function findWantedExporters(
   const read = (name: string) => env[name]?.trim() ?? "";
   if (read("OTEL_SDK_DISABLED").toLowerCase() === "true") return [];
   const named = read("OTEL_TRACES_EXPORTER").split(/[, ]+/).filter(Boolean);
-  if (named.length === 0) return endpoints.some((name) => read(name) !== "") ? ["otlp"] : [];
+  const given = endpoints.filter((name) => read(name) !== "");
+  const wrong = given.filter((name) => !/^https?:$/.test(URL.parse(read(name))?.protocol ?? ""));
+  for (const name of wrong) {
+    warn(`${name}: must be a URL of http or https, such as http://localhost:4318; it is ignored`);
+    delete env[name]; // the SDK would try it for each export
+  }
+  if (named.length === 0) return given.length > wrong.length ? ["otlp"] : [];
   const isKnown = (name: string) => ["none", ...known].includes(name);
   const unknown = named.filter((name) => !isKnown(name));
   if (unknown.length > 0) {

@@ -16,11 +16,12 @@ test.each<[wanted: string, env: Record<string, string>, unknown?: string]>([
   ["", { OTEL_TRACES_EXPORTER: "none", ...endpoint }],
   ["", { OTEL_SDK_DISABLED: "true", ...endpoint }],
   ["", { OTEL_SDK_DISABLED: "TRUE", OTEL_TRACES_EXPORTER: "otlp" }],
-  ["", { OTEL_TRACES_EXPORTER: "zipkin", ...endpoint }, "zipkin"],
-  ["otlp", { OTEL_TRACES_EXPORTER: "zipkin,otlp", ...endpoint }, "zipkin"],
-])("spans go to %j with %j, and the unknown %j is told", (wanted, env, unknown) => {
+  ["", { OTEL_TRACES_EXPORTER: "zipkin", ...endpoint }, "_EXPORTER: unknown exporter zipkin"],
+  ["otlp", { OTEL_TRACES_EXPORTER: "zipkin,otlp", ...endpoint }, "exporter zipkin;"],
+  ["", { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" }, "OTLP_ENDPOINT: must be a URL"],
+  ["otlp", { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "foo", ...endpoint }, "_TRACES_ENDPOINT: must"],
+])("spans go to %j with %j, and the wrong %j is told", (wanted, env, wrong) => {
   const warnings: string[] = [];
   expect(findWantedExporters(env, (message) => warnings.push(message)).join()).toBe(wanted);
-  const told = `OTEL_TRACES_EXPORTER: unknown exporter ${unknown}`;
-  expect(warnings).toEqual(unknown === undefined ? [] : [expect.stringContaining(told)]);
+  expect(warnings).toEqual(wrong === undefined ? [] : [expect.stringContaining(wrong)]);
 });

@@ -25,7 +25,7 @@ export async function runCommand(args: readonly string[]): Promise<number> {
     .option("--stdio", "serve MCP on standard input and output, and no port; needs --mcp")
     .option("--check", "print what would be served and what is wrong, and exit with 0 or 1")
     .enablePositionalOptions()
-    .allowExcessArguments(false)
+    .allowExcessArguments()
     .action(serve);
   addSettingFlags(proxyProgram, program)
     .addHelpText("after", notes)
@@ -45,7 +45,11 @@ const version: string = createRequire(import.meta.url)(
   "connect-gateway-proxy/package.json",
 ).version;
 
-async function serve(flags: Flags): Promise<void> {
+async function serve(flags: Flags, { args: [word] }: Command): Promise<void> {
+  if (word !== undefined) {
+    const advice = "to serve, give flags alone, such as --upstream http://HOST:PORT";
+    throw new CommandFailure(2, `unknown command '${word}'; ${advice}`);
+  }
   const { settings, use } = await readSettings(proxyProgram, flags);
   await use(async () => assertFiles(settings));
   if (flags["check"] === true) await check(settings);

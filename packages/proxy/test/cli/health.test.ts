@@ -89,8 +89,11 @@ test.skipIf(!hasOpenssl)("where clients need a certificate, it asks the admin po
   expect(server.errors()).not.toContain("anybody may call");
 });
 
-test("without a server, it says why", async () => {
-  const { exitCode, stderr } = await folder.run("--port", "2", "health", "--port", "1");
-  expect(stderr).toMatch(/^connect-gateway-proxy: \/healthz cannot be asked: .*REFUSED.*:1\n$/);
-  expect(exitCode).toBe(1);
+test.each([
+  ["health --port 1", 1, /^connect-gateway-proxy: \/healthz cannot be asked: .*REFUSED.*:1\n$/],
+  ["health --port 0", 2, /^connect-gateway-proxy: set --port to the one that the server printed/],
+  ["helth", 2, /^connect-gateway-proxy: unknown command 'helth'; to serve, .*such as --upstream/],
+])("without a server to ask, %s says why", async (line, exitCode, message) => {
+  const ended = await folder.run("--port", "2", ...line.split(" "));
+  expect(ended).toEqual({ exitCode, stdout: "", stderr: expect.stringMatching(message) });
 });
