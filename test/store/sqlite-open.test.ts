@@ -66,8 +66,12 @@ describe("a store URL", () => {
     const before = process.cwd();
     process.chdir(folder);
     onTestFinished(() => process.chdir(before));
+    fs.mkdirSync("my data");
+    if (process.getuid?.() === 0) fs.chownSync("my data", 65534, 65533); // root makes it for others
     await (await openStore("SQLite:./my data/plants%20.db")).close();
     expect(await readdir(join(folder, "my data"))).toEqual(["plants%20.db"]);
+    const { uid, gid } = fs.statSync("my data");
+    expect(fs.statSync("my data/plants%20.db")).toMatchObject({ uid, gid, mode: 0o100600 });
   });
 });
 
@@ -194,6 +198,7 @@ describe("a database of ours", () => {
 
   test.each([
     ["of a newer release", "newer_schema", /version 99, .*knows \d/, "PRAGMA user_version = 99"],
+    ["of no release", "damaged", /changed: its user_version is -1;/, "PRAGMA user_version = -1"],
     ["without its table", "damaged", /backup/, "DROP TABLE plants"],
     ["without a column", "damaged", /backup/, "ALTER TABLE plants DROP COLUMN tag"],
     ["with numeric tags", "damaged", /no tag TEXT/, rebuild("INTEGER PRIMARY KEY", "NUMERIC")],
