@@ -198,7 +198,7 @@ describe("a database of ours", () => {
 
   test.each([
     ["of a newer release", "newer_schema", /version 99, .*knows \d/, "PRAGMA user_version = 99"],
-    ["of no release", "damaged", /changed: its user_version is -1;/, "PRAGMA user_version = -1"],
+    ["of no release", "newer_schema", /version -1, .*; restore a/, "PRAGMA user_version = -1"],
     ["without its table", "damaged", /backup/, "DROP TABLE plants"],
     ["without a column", "damaged", /backup/, "ALTER TABLE plants DROP COLUMN tag"],
     ["with numeric tags", "damaged", /no tag TEXT/, rebuild("INTEGER PRIMARY KEY", "NUMERIC")],

@@ -1,5 +1,5 @@
 import fs from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { getSystemErrorMap } from "node:util";
 import { StoreOpenError } from "../open-error.ts";
 import { applicationId } from "./schema.ts";
@@ -21,24 +21,20 @@ export function createFile(path: string): void {
   assertNoLostLog(path);
   try {
     makeDirectory(dirname(path));
-    if (!fs.existsSync(path)) createForOwner(path);
+    if (process.getuid?.() === 0) createForOwner(path);
     if (!fs.existsSync(path)) fs.closeSync(fs.openSync(path, "a", 0o600));
   } catch (error) {
     throw inaccessible(path, error);
   }
 }
 
-/**
- * As root on Linux, the file is for the owner of its folder, whose server has to open it. Works in
- * the open folder, because its owner could replace the path by a link.
- */
+/** As root on Linux, for the owner of its folder, whose server has to open it. */
 function createForOwner(path: string): void {
-  if (process.platform !== "linux" || process.getuid?.() !== 0) return;
   try {
-    withFile(dirname(path), "r", (folder) => {
-      const { uid, gid } = fs.fstatSync(folder);
-      const place = join("/proc/self/fd", String(folder), basename(path));
-      withFile(place, "ax", (file) => fs.fchownSync(file, uid, gid));
+    withFile(path, "ax", (file) => {
+      // That folder is where the file is, even if somebody puts another in the way meanwhile.
+      const { uid, gid } = fs.statSync(dirname(fs.readlinkSync(`/proc/self/fd/${file}`)));
+      fs.fchownSync(file, uid, gid);
     });
   } catch {
     // It stays root's, as root may not give it away. Other failures come back in createFile.

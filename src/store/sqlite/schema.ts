@@ -62,12 +62,9 @@ export function assertTable(db: Database): void {
 
 export function readVersion(db: Database): number {
   const version = Number(readValue(db, "PRAGMA user_version"));
-  if (version < 0) {
-    const problem = `${db.location()} was changed: its user_version is ${version}; restore a backup`;
-    throw new StoreOpenError("damaged", problem);
-  }
-  if (version <= migrations.length) return version;
-  const problem = `${db.location()} has schema version ${version}, and this release knows ${migrations.length}; run the newer release`;
+  if (version >= 0 && version <= migrations.length) return version;
+  const advice = version < 0 ? "restore a backup" : "run the newer release";
+  const problem = `${db.location()} has schema version ${version}, and this release knows ${migrations.length}; ${advice}`;
   throw new StoreOpenError("newer_schema", problem);
 }
 

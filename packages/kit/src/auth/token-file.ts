@@ -11,7 +11,7 @@
 import { hash, randomBytes } from "node:crypto";
 import fs from "node:fs";
 import { stat } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import {
   formatTokenEvent,
   isTokenName,
@@ -180,18 +180,15 @@ function makeDirectory(directory: string): void {
   syncDirectory(parent);
 }
 
-/**
- * As root on Linux, the file is for the owner of its folder, whose server has to read it. Works in
- * the open folder, because its owner could replace the path by a link.
- */
+/** As root on Linux, for the owner of its folder, whose server has to read it. */
 function makeFile(file: string): void {
-  if (process.platform !== "linux" || process.getuid?.() !== 0) return;
+  if (process.getuid?.() !== 0) return;
   const flags = fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_EXCL;
   try {
-    withFile(dirname(file), fs.constants.O_RDONLY | fs.constants.O_DIRECTORY, (folder) => {
-      const { uid, gid } = fs.fstatSync(folder);
-      const path = join("/proc/self/fd", String(folder), basename(file));
-      withFile(path, flags, (fd) => fs.fchownSync(fd, uid, gid));
+    withFile(file, flags, (fd) => {
+      // That folder is where the file is, even if somebody puts another in the way meanwhile.
+      const { uid, gid } = fs.statSync(dirname(fs.readlinkSync(`/proc/self/fd/${fd}`)));
+      fs.fchownSync(fd, uid, gid);
     });
   } catch {
     // It exists, or stays root's, as root may not give it away. Other failures come back in append.

@@ -49,6 +49,7 @@ export function parseTokenLog(text: string): TokenLog {
   const lastEvent = parseLine(last);
   if (lastEvent !== undefined && lastEvent !== "nothing") apply(lastEvent);
   const tail = last === "" ? "" : lastEvent === undefined ? tornMark : "\n";
+  if (tail === tornMark && !torn.test(last)) badLines.push(lines.length + 1);
   return { live, badLines, tail };
 
   function apply(event: TokenEvent): void {
@@ -80,6 +81,8 @@ function parseLine(line: string): TokenEvent | "nothing" | undefined {
   return kind === "revoke" && digest === undefined ? { kind, name, at } : undefined;
 }
 
+/** The start of an event, or NULs. Else it is the end of a file of something else. */
+const torn = /^(\p{Cc}|create |revoke |[cr]\w{0,5}$)/u;
 const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z`;
 const syntax = new RegExp(
   `^(create|revoke) +([A-Za-z0-9._-]{1,64})(?: +([0-9a-f]{64}))? +(${time})$`,

@@ -19,13 +19,12 @@ export function findWantedExporters(
   const read = (name: string) => env[name]?.trim() ?? "";
   if (read("OTEL_SDK_DISABLED").toLowerCase() === "true") return [];
   const named = read("OTEL_TRACES_EXPORTER").split(/[, ]+/).filter(Boolean);
-  const given = endpoints.filter((name) => read(name) !== "");
-  const wrong = given.filter((name) => !/^https?:$/.test(URL.parse(read(name))?.protocol ?? ""));
-  for (const name of wrong) {
+  for (const name of endpoints) {
+    if (read(name) === "" || URL.parse(read(name))?.protocol.startsWith("http")) continue;
     warn(`${name}: must be a URL of http or https, such as http://localhost:4318; it is ignored`);
     delete env[name]; // the SDK would try it for each export
   }
-  if (named.length === 0) return given.length > wrong.length ? ["otlp"] : [];
+  if (named.length === 0) return endpoints.some((name) => read(name) !== "") ? ["otlp"] : [];
   const isKnown = (name: string) => ["none", ...known].includes(name);
   const unknown = named.filter((name) => !isKnown(name));
   if (unknown.length > 0) {
