@@ -41,8 +41,9 @@ export function createProgress() {
     const text = parts.join(", ");
     const filled = Math.round(barWidth * (share ?? 0));
     const whole = `[${"#".repeat(filled)}${"-".repeat(barWidth - filled)}] `;
-    const bar = share === undefined ? "" : whole;
-    stream.write(isBar ? `\r\x1b[K${bar}${text}` : `${text}\n`);
+    // A second row of the terminal would stay.
+    const bar = `${share === undefined ? "" : whole}${text}`.slice(0, (stream.columns || 80) - 1);
+    stream.write(isBar ? `\r\x1b[K${bar}` : `${text}\n`);
   }
 
   /** Ends the line of the bar. Call before writing anything else. */

@@ -10,10 +10,18 @@ test.each<[text: string, done: number, total: End]>([
 ])("%s", (text, done, total) => {
   const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
   const now = vi.spyOn(performance, "now").mockReturnValue(0);
+  const { isTTY, columns } = process.stderr;
+  onTestFinished(() => void Object.assign(process.stderr, { isTTY, columns }));
   onTestFinished(() => void vi.restoreAllMocks());
-  const { update } = createProgress();
-  update("copying", 0, typeof total === "object" ? { share: 0 } : total);
+  const none = typeof total === "object" ? { share: 0 } : total;
+  const lines = createProgress();
+  Object.assign(process.stderr, { isTTY: true, columns: 30 });
+  const bar = createProgress();
+  for (const { update } of [lines, bar]) update("copying", 0, none);
   now.mockReturnValue(10_000);
-  update("copying", done, total);
-  expect(String(write.mock.lastCall)).toContain(text);
+  for (const { update } of [lines, bar]) update("copying", done, total);
+  const [[line], [row]] = write.mock.calls as [[string], [string]];
+  expect(line).toContain(text);
+  // Any more would begin another row of the terminal, and stay there.
+  expect(row.replace("\r\x1b[K", "").length).toBeLessThan(30);
 });
