@@ -50,10 +50,10 @@ export function assertMayWrite({ path, kind, force }: OutputTarget): void {
 }
 
 /** The path must be a token file or not exist. @throws {CommandFailure} */
-export function assertTokenFile(path: string): void {
+export function assertTokenFile(path: string): string {
   assertName(path);
   const found = statsOf(path)?.isFile() === true ? kindOfFile(path) : "empty";
-  if (found === "empty" || found === "a token file") return;
+  if (found === "empty" || found === "a token file") return path;
   throw new CommandFailure(1, `${path} is ${found}, not a token file; name another file`);
 }
 

@@ -12,11 +12,9 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   token: async () => {
     const { plantStore, schema, tokenPrefix } = await import("../server/settings.ts");
     const { assertTokenFile } = await import("./output-file.ts");
-    return createTokenCommand(plantStore, tokenPrefix, (file) => {
-      const used = file ?? schema.auth.tokenFile.default ?? "";
-      assertTokenFile(used);
-      return used;
-    });
+    return createTokenCommand(plantStore, tokenPrefix, (file) =>
+      assertTokenFile(file ?? schema.auth.tokenFile.default ?? ""),
+    );
   },
   migrate: async () => (await import("./migrate.ts")).createMigrateCommand(),
   copy: async () => (await import("./copy.ts")).createCopyCommand(),

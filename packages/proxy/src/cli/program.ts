@@ -26,6 +26,7 @@ export async function runCommand(args: readonly string[]): Promise<number> {
     .option("--check", "print what would be served and what is wrong, and exit with 0 or 1")
     .enablePositionalOptions()
     .allowExcessArguments()
+    .helpCommand(true)
     .action(serve);
   addSettingFlags(proxyProgram, program)
     .addHelpText("after", notes)
@@ -46,10 +47,8 @@ const version: string = createRequire(import.meta.url)(
 ).version;
 
 async function serve(flags: Flags, { args: [word] }: Command): Promise<void> {
-  if (word !== undefined) {
-    const advice = "to serve, give flags alone, such as --upstream http://HOST:PORT";
-    throw new CommandFailure(2, `unknown command '${word}'; ${advice}`);
-  }
+  if (word !== undefined)
+    throw new CommandFailure(2, `unknown command '${word}'; give flags alone`);
   const { settings, use } = await readSettings(proxyProgram, flags);
   await use(async () => assertFiles(settings));
   if (flags["check"] === true) await check(settings);

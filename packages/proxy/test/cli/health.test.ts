@@ -31,20 +31,17 @@ test.each([
 });
 
 test.each([
-  [200, 0, ""],
-  [
-    404,
-    1,
-    "connect-gateway-proxy: /healthz answers 404: health is off there, or it is another server\n",
-  ],
-  [307, 1, "connect-gateway-proxy: /healthz answers 307\n"],
-  [503, 1, "connect-gateway-proxy: /healthz answers 503\n"],
-  [0, 1, "connect-gateway-proxy: /healthz does not answer within 4 s\n"],
-])("an answer %s on a Unix socket ends it with %s", async (status, exitCode, stderr) => {
+  [200, 0, undefined],
+  [404, 1, "answers 404: health is off there, or it is another server"],
+  [307, 1, "answers 307"],
+  [503, 1, "answers 503"],
+  [0, 1, "does not answer within 4 s"],
+])("an answer %s on a Unix socket ends it with %s", async (status, exitCode, problem) => {
   const path = join(folder.path, `${status}.sock`);
   await using server = createServer((_, to) => void (status && to.writeHead(status).end()));
   await once(server.listen(path), "listening");
   const { stdout: _, ...ended } = await folder.run("health", "--host", `unix:${path}`);
+  const stderr = problem === undefined ? "" : `connect-gateway-proxy: /healthz ${problem}\n`;
   expect(ended).toEqual({ exitCode, stderr });
 });
 
@@ -63,9 +60,7 @@ test.skipIf(process.platform === "win32")(
     await expect.poll(mode).toBe(0o620);
     expect(await folder.run("health", ...host)).toMatchObject({ exitCode: 0 });
     // Another server does not take it away.
-    const stderr = expect.stringContaining(
-      "cannot listen at unix:own.sock: address already in use\n",
-    );
+    const stderr = expect.stringContaining("listen at unix:own.sock: address already in use\n");
     const other = await runProcess([...upstream, ...host], folder.path);
     expect(other).toMatchObject({ exitCode: 1, stderr });
     expect(await folder.run("health", ...host)).toMatchObject({ exitCode: 0 });
@@ -82,17 +77,15 @@ test.skipIf(!hasOpenssl)("where clients need a certificate, it asks the admin po
   const [, port = ""] = /:(\d+)\/metrics$/.exec(await server.nextLine()) ?? [];
   const ofPort = ["health", "--tls-cert", "server.crt", ...args.slice(4)];
   expect(await folder.run(...ofPort, "--admin-port", port)).toMatchObject({ exitCode: 0 });
-  expect(await folder.run(...ofPort)).toMatchObject({
-    exitCode: 2,
-    stderr: expect.stringContaining("set --admin-port"),
-  });
+  const stderr = expect.stringContaining("set --admin-port");
+  expect(await folder.run(...ofPort)).toMatchObject({ exitCode: 2, stderr });
   expect(server.errors()).not.toContain("anybody may call");
 });
 
 test.each([
   ["health --port 1", 1, /^connect-gateway-proxy: \/healthz cannot be asked: .*REFUSED.*:1\n$/],
   ["health --port 0", 2, /^connect-gateway-proxy: set --port to the one that the server printed/],
-  ["helth", 2, /^connect-gateway-proxy: unknown command 'helth'; to serve, .*such as --upstream/],
+  ["helth", 2, /^connect-gateway-proxy: unknown command 'helth'; give flags alone\n$/],
 ])("without a server to ask, %s says why", async (line, exitCode, message) => {
   const ended = await folder.run("--port", "2", ...line.split(" "));
   expect(ended).toEqual({ exitCode, stdout: "", stderr: expect.stringMatching(message) });
