@@ -62,9 +62,8 @@ async function* checkTokenFile(file: string): AsyncGenerator<Finding, void> {
       yield finding("warn", subject, `${file} does not exist; ${advice}`);
       return;
     }
-    const none = "; plant-store token create makes one";
-    if (length === 0) yield finding("warn", subject, `0 in ${file}${none}`);
-    else yield finding("ok", subject, `${length} in ${file}`);
+    if (length > 0) yield finding("ok", subject, `${length} in ${file}`);
+    else yield finding("warn", subject, `0 in ${file}; plant-store token create makes one`);
     if (process.platform !== "win32" && (stats.mode & 0o044) !== 0) {
       yield finding("warn", subject, `other users can read the digests; run: chmod 600 ${file}`);
     }

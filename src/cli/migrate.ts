@@ -4,9 +4,7 @@ import { describeStore, migrateStore, readSchemaState, type StoreLocation } from
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 export function createMigrateCommand(): Command {
-  const command = new Command("migrate").description(
-    "Show or migrate the schema of the store's database.",
-  );
+  const command = new Command("migrate").description("Show or migrate the schema of the store.");
   const status = command
     .command("status")
     .description("Show the schema version. Changes nothing.")

@@ -66,6 +66,7 @@ export async function* readCsv(
     skip_records_with_error: true,
     on_skip(error) {
       if (!(error instanceof CsvError)) throw error;
+      if (header === undefined) throw new FormatError(headerNeeded);
       const line = lines.of(error as unknown as InfoRecord);
       if (error.code !== "INVALID_OPENING_QUOTE") {
         const problem =

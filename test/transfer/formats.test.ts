@@ -157,6 +157,7 @@ describe("CSV that cannot be told apart into rows", () => {
     ["nothing", "", /^the first line of CSV must name the columns id,name,tag/],
     ["no header", "1,a,b\n", /^the first line of CSV/],
     ["a column of another name", "id,name,tags\n", /^the first line of CSV/],
+    ["a header with a quote", 'id,name"\nid,name\n1,a\n', /^the first line of CSV/],
     ["a column twice", "id,name,name\n", /^the first line of CSV/],
     ["no id", "name,tag\n", /^the first line of CSV.*; it is "name,tag"$/],
     ["semicolons", "id;name;tag\n1;a;\n", /it is "id;name;tag": separate the columns by commas$/],
