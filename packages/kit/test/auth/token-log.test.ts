@@ -59,9 +59,9 @@ test.each(badLines)("the line %j is bad, and nothing else is", (line) => {
   expect([...log.live.keys()]).toEqual(["ada", "bob"]);
 });
 
-test.each(["secret", "\u{1f511}", "crea te"])("%j is no event that was cut short", (line) => {
-  expect(parseTokenLog(line).badLines).toEqual([1]);
-});
+test.each(["secret", "crea te"])("%j is no event that was cut short", (line) =>
+  expect(parseTokenLog(line).badLines).toEqual([1]),
+);
 
 describe("an incomplete last line", () => {
   const events: readonly TokenEvent[] = [

@@ -45,28 +45,25 @@ test.each([
   expect(ended).toEqual({ exitCode, stderr });
 });
 
-test.skipIf(process.platform === "win32")(
-  "a server on a Unix socket is healthy, and its socket has the mode that is set",
-  async () => {
-    const host = ["--host", "unix:own.sock"];
-    await writeFile(join(folder.path, "own.yaml"), "socket-mode: '0620'\n");
-    const [node, ...options] = nodeOfSources;
-    const args = [...options, main, ...upstream, ...host, "--config", "own.yaml"];
-    const server = spawn(node, args, { cwd: folder.path, env: environment });
-    let errors = "";
-    server.stderr.on("data", (text) => (errors += `${text}`));
-    onTestFinished(() => void server.kill());
-    const mode = async () => (await stat(join(folder.path, "own.sock"))).mode & 0o777;
-    await expect.poll(mode).toBe(0o620);
-    expect(await folder.run("health", ...host)).toMatchObject({ exitCode: 0 });
-    // Another server does not take it away.
-    const stderr = expect.stringContaining("listen at unix:own.sock: address already in use\n");
-    const other = await runProcess([...upstream, ...host], folder.path);
-    expect(other).toMatchObject({ exitCode: 1, stderr });
-    expect(await folder.run("health", ...host)).toMatchObject({ exitCode: 0 });
-    expect(errors).not.toMatch(/without (?:TLS|tokens)/);
-  },
-);
+test.skipIf(process.platform === "win32")("a Unix socket is healthy, with its mode", async () => {
+  const host = ["--host", "unix:own.sock"];
+  await writeFile(join(folder.path, "own.yaml"), "socket-mode: '0620'\n");
+  const [node, ...options] = nodeOfSources;
+  const args = [...options, main, ...upstream, ...host, "--config", "own.yaml"];
+  const server = spawn(node, args, { cwd: folder.path, env: environment });
+  let errors = "";
+  server.stderr.on("data", (text) => (errors += `${text}`));
+  onTestFinished(() => void server.kill());
+  const mode = async () => (await stat(join(folder.path, "own.sock"))).mode & 0o777;
+  await expect.poll(mode).toBe(0o620);
+  expect(await folder.run("health", ...host)).toMatchObject({ exitCode: 0 });
+  // Another server does not take it away.
+  const stderr = expect.stringContaining("listen at unix:own.sock: address already in use\n");
+  const other = await runProcess([...upstream, ...host], folder.path);
+  expect(other).toMatchObject({ exitCode: 1, stderr });
+  expect(await folder.run("health", ...host)).toMatchObject({ exitCode: 0 });
+  expect(errors).not.toMatch(/without (?:TLS|tokens)/);
+});
 
 test.skipIf(!hasOpenssl)("where clients need a certificate, it asks the admin port", async () => {
   createCertificate(folder.path, "server");
