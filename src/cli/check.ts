@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { listTokens, TokenFileError } from "connect-gateway-kit/auth/token-file";
 import { CommandFailure } from "connect-gateway-kit/command/run";
 import { parseStoreUrl } from "../server/store-url.ts";
+import { tokenCommand } from "../server/token-command.ts";
 import { version } from "../server/version.ts";
 import { checkStore, describeStore, type StoreLocation } from "../store/open.ts";
 import { type Finding, finding } from "../store/options.ts";
@@ -57,13 +58,13 @@ async function* checkTokenFile(file: string): AsyncGenerator<Finding, void> {
   try {
     const { length } = await listTokens(file);
     const stats = statSync(file, { throwIfNoEntry: false });
+    const advice = `to use opaque tokens, run: ${tokenCommand(file)} NAME`;
     if (stats === undefined) {
-      const advice = "to use opaque tokens, run: plant-store token create NAME";
       yield finding("warn", subject, `${file} does not exist; ${advice}`);
       return;
     }
     if (length > 0) yield finding("ok", subject, `${length} in ${file}`);
-    else yield finding("warn", subject, `0 in ${file}; plant-store token create makes one`);
+    else yield finding("warn", subject, `0 in ${file}; ${advice}`);
     if (process.platform !== "win32" && (stats.mode & 0o044) !== 0) {
       yield finding("warn", subject, `other users can read the digests; run: chmod 600 ${file}`);
     }

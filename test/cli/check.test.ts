@@ -136,7 +136,7 @@ const faults: readonly [what: string, make: (at: Place) => unknown, found: RegEx
   ["others can write the tokens", mode("tokenFile", 0o666), /^fail {2}tokens .*chmod 600/],
   ["the group can read the tokens", mode("tokenFile", 0o640), /^warn {2}tokens .*chmod 600/],
   ["broken tokens", written("tokenFile", "nonsense\n"), /^fail {2}tokens .*line 1 cannot be un/],
-  ["no tokens", written("tokenFile", ""), /^warn {2}tokens .*token create/],
+  ["no tokens", written("tokenFile", ""), /^warn {2}tokens .*create --token-file \S+ NAME$/],
 ];
 
 test.skipIf(process.platform === "win32").each(faults)("finds %s", async (_what, make, found) => {
@@ -173,7 +173,7 @@ test("a store that is not there is not made", async () => {
   const { code, stdout } = await runInProcess(args);
   expect(code).toBe(1);
   expect(failed(stdout)).toEqual([
-    expect.stringMatching(/^warn {2}tokens .*does not exist/),
+    expect.stringMatching(/^warn {2}tokens .*does not exist.* --token-file /),
     expect.stringMatching(/^fail {2}store .*there is no store at .*none\.db/),
   ]);
   expect(await fs.readdir(folder)).toEqual([]);
