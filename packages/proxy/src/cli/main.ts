@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { setDefaultHighWaterMark } from "node:stream";
+import stream from "node:stream"; // without names, which Node 16 has not
 
 // An older Node cannot load the modules that could read `engines`.
 if ("22.10".localeCompare(process.versions.node, undefined, { numeric: true }) > 0) {
@@ -9,7 +9,7 @@ if ("22.10".localeCompare(process.versions.node, undefined, { numeric: true }) >
   process.exitCode = 1;
 } else {
   // Node's 64 KiB are held several times by each caller that does not read its stream.
-  setDefaultHighWaterMark(false, 16 * 1024);
+  stream.setDefaultHighWaterMark(false, 16 * 1024);
   (await import("connect-gateway-kit/command/process")).obeySignals();
   const { runCommand } = await import("./program.ts");
   // The reader of our output may go away. The server goes on.
