@@ -48,7 +48,9 @@ async function prepare(name: string, content: string | Uint8Array, options?: Tes
   const folder = await temporaryFolder();
   const file = join(folder, name);
   await writeFile(file, content);
-  const args = (of: string, all: readonly string[]) => ["import", of, "--url", server.url, ...all];
+  const args = (from: string, flags: readonly string[]) => [
+    ...["import", from, "--url", server.url, ...flags],
+  ];
   return {
     ...{ server, folder, file, args },
     run: (...flags: readonly string[]) => runInProcess(args(file, flags), env),
@@ -311,8 +313,9 @@ describe("a token", () => {
     // Rows that are rejected then all come at once.
     const rejects = await readFile(`${at.file}.rejects.ndjson`, "utf8");
     expect(rejects.match(/"line":\d/g)).toEqual(['"line":2', '"line":3']);
-    const told = /^plant-store: http:[^ ]+: the server rejects the token: .+ 0 rows, rejected 2/;
-    expect(stderr).toMatch(told);
+    expect(stderr).toMatch(
+      /^plant-store: http:[^ ]+: the server rejects the token: .+ 0 rows, rejected 2/,
+    );
     expect(stderr).not.toContain("not-the-token");
     expect(at.stored()).toEqual([]);
   });

@@ -32,15 +32,11 @@ const given = "given-given-given-given";
 test("without a key set, opaque tokens work and JWTs get unavailable", async () => {
   const key = await createSigningKey("ES256", "k");
   const { url } = await startKeyServer(status(500));
-  const authenticator = await open({
-    tokens: [given, "looks.like.a-JWT"],
-    jwksUrl: url.href,
-    ...jwt,
-  });
-  expect(await ask(authenticator, given)).toBe("token:tokens#1");
-  expect(await ask(authenticator, "looks.like.a-JWT")).toBe("token:tokens#2");
-  expect(await ask(authenticator, await sign(key))).toBe("Unavailable");
-  expect(await ask(authenticator, "a-stranger")).toBe("Unauthenticated");
+  const opened = await open({ tokens: [given, "looks.like.a-JWT"], jwksUrl: url.href, ...jwt });
+  expect(await ask(opened, given)).toBe("token:tokens#1");
+  expect(await ask(opened, "looks.like.a-JWT")).toBe("token:tokens#2");
+  expect(await ask(opened, await sign(key))).toBe("Unavailable");
+  expect(await ask(opened, "a-stranger")).toBe("Unauthenticated");
 });
 
 describe("the first token", () => {
