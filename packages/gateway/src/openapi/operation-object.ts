@@ -244,7 +244,9 @@ function responseContent(
       : orNull(responseBody, schemas.forField(responseBody, "response"));
   if (method.methodKind !== "server_streaming") return { "application/json": { schema } };
   const error = errorForm.schema; // the last message of a stream may be one
-  const item = { anyOf: [schema, { type: "object", properties: { error }, required: ["error"] }] };
+  // Not `required`: code generators merge the members of `anyOf`, and would require it of messages.
+  const hasError = { not: { properties: { error: { not: {} } } } };
+  const item = { anyOf: [schema, { type: "object", properties: { error }, ...hasError }] };
   return { ...streamContent(item, openapi), "text/event-stream": events(schema, error, openapi) };
 }
 
