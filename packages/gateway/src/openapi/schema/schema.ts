@@ -56,9 +56,7 @@ export function createSchemas(components: Components, options: SchemaOptions) {
     const rules = rulesAt(field, place);
     const value = forValue(field, place, rules, taken);
     const mustBeSet = place !== "response" && isRequired(field, place, rules);
-    const schema = mustBeSet ? nonZeroOf(field, value) : value;
-    // Clients send that of a parameter, which would set the message around it.
-    return { ...schema, ...(place !== "parameter" && defaultOf(field)), ...notedOf(field) };
+    return { ...(mustBeSet ? nonZeroOf(field, value) : value), ...notedOf(field) };
   }
 
   /** A reference to the schema of a message, or the schema itself for a wrapper. */
@@ -267,15 +265,14 @@ function notedOf(field: DescField): JsonObject {
 
 export function descriptionOf(field: DescField): string {
   const note = traitsOf(field).isImmutable ? "Immutable: it cannot be changed later." : "";
-  return [commentOf(field), note].filter((part) => part !== "").join(" ");
+  return [commentOf(field), note, defaultOf(field)].filter((part) => part !== "").join(" ");
 }
 
-function defaultOf(field: DescField): JsonObject {
+/** In words: generated clients send a `default`, which sets the field, and the message or oneof around it. */
+function defaultOf(field: DescField): string {
   const isValue = field.fieldKind === "scalar" || field.fieldKind === "enum";
   const value = isValue ? field.getDefaultValue() : undefined;
-  // Its JSON would be a text, which is not of the type.
-  const hasJson = typeof value !== "number" || Number.isFinite(value);
-  return value === undefined || !hasJson ? {} : { default: jsonOf(field, value) };
+  return value === undefined ? "" : `Default: \`${jsonOf(field, value)}\`.`;
 }
 
 function jsonOf(field: DescField, value: unknown): JsonValue {
