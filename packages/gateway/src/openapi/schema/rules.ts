@@ -45,7 +45,12 @@ export function constrain(
   const isExempt = zero !== undefined && rules["ignore"] === "IGNORE_IF_ZERO_VALUE";
   if (!isExempt || constrained === schema) return constrained;
   const own = Object.entries(constrained).filter(([keyword, one]) => schema[keyword] !== one);
-  return { ...schema, anyOf: [zero, Object.fromEntries(own)] };
+  return { ...schema, ...atLeastOne(zero, Object.fromEntries(own)) };
+}
+
+/** By `not`, because code generators create types for the alternatives of `anyOf`. */
+function atLeastOne(...schemas: JsonObject[]): JsonObject {
+  return { not: { allOf: schemas.map((one) => ({ not: one })) } };
 }
 
 type TypeRules = [kind: string, rules: FieldRules];
@@ -65,9 +70,9 @@ function constrainSet(schema: JsonObject, typed: TypeRules, value: Ruled, place:
   const conditions = valueConditions(rules, forms);
   const ranges = rangesOf(rules, integer);
   if (ranges === undefined) return join(schema, conditions);
+  const text = integerText(integer);
   const numbers = ranges.map((one) => integerNumber(integerFormat(integer), one));
-  const anyOf = [...(place === "parameter" ? [] : numbers), integerText(integer)];
-  return join({ anyOf }, conditions);
+  return join(place === "parameter" ? text : { oneOf: [...numbers, text] }, conditions);
 }
 
 /** The conditions for a value that JSON writes in its own type. */
@@ -116,7 +121,7 @@ function boundConditions(rules: FieldRules): JsonObject[] {
   const from = Number(rules["gte"] ?? rules["gt"] ?? Number.NEGATIVE_INFINITY);
   const to = Number(rules["lte"] ?? rules["lt"] ?? Number.POSITIVE_INFINITY);
   // If the lower bound is above the upper one, the values in between are rejected.
-  return from > to ? [{ anyOf: [least, most] }] : [{ ...least, ...most }];
+  return from > to ? [atLeastOne(least, most)] : [{ ...least, ...most }];
 }
 
 function enumSchema(schema: JsonObject, rules: FieldRules, desc: DescEnum | undefined): JsonObject {
@@ -218,12 +223,12 @@ const hex = "[0-9a-fA-F]";
 const formats: Readonly<Record<string, JsonObject>> = {
   email: { format: "email" },
   hostname: { format: "hostname" },
-  ip: { anyOf: [{ format: "ipv4" }, { format: "ipv6" }] },
+  ip: atLeastOne({ format: "ipv4" }, { format: "ipv6" }),
   ipv4: { format: "ipv4" },
   ipv6: { format: "ipv6" },
   uri: { format: "uri" },
   uriRef: { format: "uri-reference" },
-  address: { anyOf: [{ format: "hostname" }, { format: "ipv4" }, { format: "ipv6" }] },
+  address: atLeastOne({ format: "hostname" }, { format: "ipv4" }, { format: "ipv6" }),
   uuid: { format: "uuid", pattern: `^${hex}{8}-${hex}{4}-${hex}{4}-${hex}{4}-${hex}{12}$` },
   tuuid: { pattern: `^${hex}{32}$` },
   ulid: { pattern: "^[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$" },
@@ -260,7 +265,7 @@ function refuses(schema: JsonObject, zero: JsonValue): boolean {
     // 64-bit integers are text.
     const isZero = (one: JsonValue) => (zero === 0 ? Number(one) : one) === zero;
     if (keyword === "enum") return !(value as JsonValue[]).some(isZero);
-    return keyword === "anyOf" && (value as JsonObject[]).every((one) => refuses(one, zero));
+    return keyword === "allOf" && (value as JsonObject[]).some((one) => refuses(one, zero));
   });
 }
 
