@@ -169,12 +169,8 @@ describe("fields", () => {
 
   test("have the defaults of proto2 and editions in words", () => {
     const { schemas } = documentOf(LegacyService).components;
-    const { id, ...others } = schemas.Legacy.properties;
-    const defaults = ["7", "9007199254740993", "none", "AQI=", "COLOR_RED", "Infinity"];
-    expect(Object.values<Any>(others).map(({ description }) => description)).toEqual(
-      defaults.map((one) => `Default: \`${one}\`.`),
-    );
-    expect(id).not.toHaveProperty("description");
+    const told = JSON.stringify(schemas.Legacy).match(/(?<=Default: `)[^`]*/g);
+    expect(told).toEqual(["7", "9007199254740993", "none", "AQI=", "COLOR_RED", "Infinity"]);
     expect(JSON.stringify(schemas)).not.toContain('"default"'); // clients would send it
     expect([schemas.Legacy.required, schemas.LegacyInput.required]).toEqual([["id"], ["id"]]);
   });

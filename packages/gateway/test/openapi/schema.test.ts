@@ -113,6 +113,8 @@ test.each(["string", "number"] as const)("answers match the schema, with int64 a
   const { schema } = operationOf(document, "Echo").responses["200"].content["application/json"];
   const allows = validatorOf(document, schema);
   expect(document.components.schemas.EveryField.properties.choiceNull).toEqual({ const: null });
+  // Code generators make empty types of anyOf, and PHP has no class Float.
+  expect(JSON.stringify(document)).not.toMatch(/(?<!"not":\{)"anyOf"|"Float"/);
   const property = fc.property(anyMessage(EveryFieldSchema), (message) => {
     // Messages of any type have no JSON without a registry, and numbers of enums have no name.
     let json: unknown;

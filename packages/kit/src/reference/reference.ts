@@ -154,7 +154,7 @@ ${renderFields(schema)}`);
       linked.add(schema.$ref);
       return `<a href="#${anchorOf(schema.$ref)}">${code(nameOf(schema.$ref))}</a>`;
     }
-    const { type, format, items, additionalProperties, anyOf } = schema;
+    const { type, format, items, additionalProperties, oneOf, anyOf = oneOf } = schema;
     if (anyOf !== undefined) return [...new Set(anyOf.map(name))].join(" or ");
     const values = schema.const === undefined ? schema.enum : [schema.const];
     if (values !== undefined) return values.map((one) => code(JSON.stringify(one))).join(", ");
@@ -230,6 +230,7 @@ interface Schema extends Described {
   readonly items?: Schema;
   readonly additionalProperties?: Schema | boolean;
   readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
   readonly examples?: readonly unknown[];

@@ -92,7 +92,7 @@ test.each([
   [{ type: ["string", "null"] }, "string or null"],
   [{ type: "array", items: { type: "boolean" } }, "array of boolean"],
   [{ type: "object", additionalProperties: { type: "number", format: "double" } }, "map of double"],
-  [{ anyOf: [{ format: "int64" }, { format: "int64" }, { type: "null" }] }, "int64 or null"],
+  [{ anyOf: [{ oneOf: [{ type: "a" }, { type: "a" }] }, { type: "null" }] }, "a or null"],
   [{ enum: ["HERB", "TREE"] }, "&quot;HERB&quot;, &quot;TREE&quot;"],
   [{ const: "HERB" }, "&quot;HERB&quot;"],
 ])("%j is named %s", (schema, name) => {

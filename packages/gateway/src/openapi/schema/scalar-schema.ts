@@ -20,13 +20,18 @@ export interface ScalarOptions {
   readonly textPattern?: string | undefined;
   /** Whether numbers of a request may also be the texts `NaN`, `Infinity` and `-Infinity`. */
   readonly hasNaN?: boolean;
+  /**
+   * What joins types of which a value has one: of `anyOf`, many code generators make an empty type, and
+   * clients of models refuse `oneOf`.
+   */
+  readonly union: "anyOf" | "oneOf";
 }
 
 /** @param refer To a schema of that name, which is created on the first reference. */
 export function scalarSchema(
   type: ScalarType,
   place: Place,
-  { int64, textPattern, hasNaN = false }: ScalarOptions,
+  { int64, textPattern, hasNaN = false, union }: ScalarOptions,
   refer: (name: string, create: () => JsonObject) => JsonObject,
 ): JsonObject {
   const integer = integerTypes.get(type);
@@ -41,9 +46,9 @@ export function scalarSchema(
     if (place === "response") return { type: "integer", format };
     const description =
       "A 64-bit integer: a JSON number, or its decimal digits as text. The text keeps integers past 2^53 exact where JSON numbers are doubles.";
-    const anyOf = [integerNumber(format, integer), text()];
+    const forms = [integerNumber(format, integer), text()];
     // Not `Int64`: for that, OpenAPI Generator declares Go's NullableInt64 twice.
-    return refer(`${name}Input`, () => ({ description, anyOf }));
+    return refer(`${name}Input`, () => ({ description, [union]: forms }));
   }
   switch (type) {
     case ScalarType.BOOL:
@@ -56,8 +61,9 @@ export function scalarSchema(
       const bounds = isDouble ? {} : { minimum: -floatMax, maximum: floatMax };
       const bounded = place === "response" ? number : { ...number, ...bounds };
       if (place !== "response" && !hasNaN) return bounded;
-      const anyOf = [bounded, { type: "string", enum: ["NaN", "Infinity", "-Infinity"] }];
-      return refer(isDouble ? "Double" : "Float", () => ({ anyOf }));
+      const forms = [bounded, { type: "string", enum: ["NaN", "Infinity", "-Infinity"] }];
+      // Not `Float`: PHP has no class of that name, and C# none with a member of its own name.
+      return refer(isDouble ? "AnyDouble" : "AnyFloat", () => ({ [union]: forms }));
     }
     case ScalarType.BYTES:
       return { type: "string", contentEncoding: "base64", pattern: base64Pattern };

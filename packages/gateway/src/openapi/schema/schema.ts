@@ -37,7 +37,7 @@ import {
   wellKnownSchema,
 } from "./scalar-schema.ts";
 
-interface SchemaOptions extends ScalarOptions {
+interface SchemaOptions extends Omit<ScalarOptions, "union"> {
   readonly ignoreUnknownFields: boolean;
   readonly examples: Readonly<Record<string, JsonValue>>;
   /**
@@ -51,6 +51,7 @@ export type Schemas = ReturnType<typeof createSchemas>;
 
 export function createSchemas(components: Components, options: SchemaOptions) {
   const { isForModels = false } = options;
+  const union = isForModels ? "anyOf" : "oneOf";
 
   function forField(field: DescField, place: Place, taken: Taken = []): JsonObject {
     const rules = rulesAt(field, place);
@@ -167,7 +168,7 @@ export function createSchemas(components: Components, options: SchemaOptions) {
   }
 
   function forScalar(type: ScalarType, place: Place, hasNaN = false): JsonObject {
-    const own = { ...options, hasNaN };
+    const own = { ...options, hasNaN, union } as const;
     // No message has a hyphen in its name.
     return scalarSchema(type, written(place), own, (name, create) =>
       components.refer({ full: `${name}-json`, short: name }, create),
@@ -183,7 +184,7 @@ export function createSchemas(components: Components, options: SchemaOptions) {
     if (written(place) === "parameter") return names;
     return components.refer(namesOf(desc), () => ({
       description: `A \`${String(names["$ref"]).split("/").at(-1)}\`, or its number.`,
-      anyOf: [names, enumNumbers(desc)],
+      [union]: [names, enumNumbers(desc)],
     }));
   }
 
