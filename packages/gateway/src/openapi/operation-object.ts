@@ -33,7 +33,7 @@ export function operationObject(operation: Operation, context: OperationContext)
   ];
   const requested = requestBody(operation, updateMask, context);
   const success = {
-    description: "Success",
+    description: (binding.responseBody && descriptionOf(binding.responseBody)) || "Success",
     ...(!isBodiless(status) && { content: responseContent(operation, context) }),
   };
   const isReading = method.methodKind === "unary" && /^(?:get|head)$/.test(operation.httpMethod);
@@ -238,7 +238,8 @@ function responseContent(
   { schemas, errorForm, settings: { openapi } }: OperationContext,
 ): JsonObject {
   if (isHttpBody(method.output, responseBody)) return binary;
-  const schema =
+  // Beside the reference, OpenAPI Generator would misspell the type in PHP.
+  const { description: _said, ...schema } =
     responseBody === undefined
       ? schemas.forMessage(method.output, "response")
       : orNull(responseBody, schemas.forField(responseBody, "response"));
