@@ -4,7 +4,7 @@ import { messageTooLarge } from "../codec/codec.ts";
 import type { Holding } from "../http/body-budget.ts";
 import { LazyHeaders } from "../http/headers.ts";
 import { resetReason } from "../http/session.ts";
-import { pauseUntil, readChunks } from "../http/windows.ts";
+import { isUnread, pauseUntil, readChunks } from "../http/windows.ts";
 import { EnvelopeSplitter, headBytes } from "../rpc/envelope.ts";
 import { type Head, headError, noStatus, statusError } from "./answer.ts";
 import type { CallDeadline } from "./call-deadline.ts";
@@ -23,6 +23,7 @@ export class Attempt {
   /** Also the head of an answer that is nothing else. */
   trailer: http2.IncomingHttpHeaders | undefined;
   #cancellation: ConnectError | undefined;
+  #isLeft = false;
 
   /** @param connection With a reserved place. @throws Node's error for invalid headers. */
   constructor(connection: Connection, headers: http2.OutgoingHttpHeaders, deadline: CallDeadline) {
@@ -30,6 +31,13 @@ export class Attempt {
     this.#deadline = deadline;
     const stream = connection.open(headers);
     this.stream = stream;
+    const destroy = stream.destroy.bind(stream);
+    // A reset behind the whole answer takes nothing from it, as in grpc-go and grpc-java. Armeria sends
+    // one where requests go on. Node would discard what is unread, unless its code is NO_ERROR.
+    stream.destroy = (error) => {
+      const isWanted = error === undefined && stream.rstCode !== 0 && !this.#isLeft;
+      return isWanted && isUnread(stream) ? stream.once("end", () => destroy()) : destroy(error);
+    };
     stream.on("response", (head, flags) => {
       this.head = head;
       connection.hasAnswered = true;
@@ -81,12 +89,14 @@ export class Attempt {
   /** Ends it at once, even if the reset cannot be sent because the server reads nothing. */
   cancel(error: ConnectError): void {
     this.#cancellation ??= error;
+    this.#isLeft = true;
     reset(this.stream);
     this.stream.destroy();
   }
 
   leave(): void {
     const { stream } = this;
+    this.#isLeft = true;
     this.#deadline.release();
     // Nothing is left to reset, but Node waits until everything is read.
     if (stream.closed && !stream.readableEnded) stream.destroy();
