@@ -64,12 +64,18 @@ function createAgent({ protocol }: URL, tls: () => ClientTls): http.Agent {
   return agent;
 }
 
-/** Ends requests that get a 101, which Node would close without an error, or no connection in time. */
+/**
+ * Ends requests that get a 101, which Node would close without an error, or no connection in time.
+ * Several values of bytes in base64 have a field each, as over HTTP/2: Armeria fails calls that join them.
+ */
 function guardRequests(given: http.Agent): http.Agent {
   // Node calls it for each request, but its types lack it.
   const agent = given as http.Agent & { addRequest(request: http.ClientRequest, to: object): void };
   const addRequest = agent.addRequest.bind(agent);
   agent.addRequest = (request, to) => {
+    for (const name of request.getHeaderNames().filter((name) => name.endsWith("-bin"))) {
+      request.setHeader(name, `${request.getHeader(name)}`.split(/, ?/));
+    }
     request.on("upgrade", (_, socket) => {
       socket.destroy();
       request.emit("error", new ConnectError("HTTP 101", Code.Unknown));

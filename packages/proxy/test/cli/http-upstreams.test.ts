@@ -150,7 +150,8 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
   await using upstream = await openServer(
     http.createServer((request, response) => answer(request, response)),
   );
-  await using server = await start(`${protocol}+http://127.0.0.1:${upstream.port}`);
+  const url = `${protocol}+http://127.0.0.1:${upstream.port}`;
+  await using server = await start(url, "--request-metadata", "x-bin");
   await server.ready();
   const client = createClient(CatalogService, createGrpcTransport({ baseUrl: server.origin }));
   const volume = { id: 2n ** 62n, title: "x" };
@@ -180,19 +181,20 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
   const cut = { "content-type": `application/${protocol}+proto` };
   answer = (_request, response) => void response.writeHead(200, cut).end("\0");
   expect((await failureOf(collect(client.watchVolumes({})))).code).toBe(Code.Internal);
+  let bytes: unknown;
   for (const length of [60_000, 70_000]) {
     answer = (request, response) => {
+      bytes = request.headersDistinct["x-bin"];
       response.setHeader("x-wide", "x".repeat(length));
       serve(request, response);
     };
     const code = length > 65_536 ? Code.ResourceExhausted : Code.NotFound;
-    expect((await failureOf(client.getVolume({ id: 3n }))).code).toBe(code);
+    const call = client.getVolume({ id: 3n }, { headers: { "x-bin": "AA, AQ" } });
+    expect((await failureOf(call)).code).toBe(code);
   }
-  answer = (_request, response) => {
-    response.writeHead(403, { "content-type": "text/html", "set-cookie": "a=b" });
-    response.write("<h1>"); // chunked
-    response.end("No</h1>");
-  };
+  expect(bytes).toEqual(["AA", "AQ"]);
+  const html = { "content-type": "text/html", "set-cookie": "a=b", "transfer-encoding": "chunked" };
+  answer = (_request, response) => void response.writeHead(403, html).end("<h1>No</h1>");
   const page = await fetch(`${server.origin}/v1/volumes/3`);
   expect([page.status, page.headers.get("set-cookie")]).toEqual([403, null]);
   expect(await page.json()).toMatchObject({ message: "HTTP 403" });
@@ -210,13 +212,11 @@ describe("faults of a REST server", () => {
   let calls = 0;
   let head = 200;
   const listener: RequestListener = (request, response) => {
-    if (request.method === "HEAD") {
-      if (head === 101) request.socket.write(switching);
-      else response.writeHead(head, { connection: "close" }).end();
-      return;
-    }
-    calls++;
-    answer(request, response);
+    if (request.method !== "HEAD") {
+      calls++;
+      answer(request, response);
+    } else if (head === 101) request.socket.write(switching);
+    else response.writeHead(head, { connection: "close" }).end();
   };
   const upstream = useOpened(() => openServer(http.createServer(listener)));
   const server = useOpened(() => start(`rest+http://127.0.0.1:${upstream.port}`));
