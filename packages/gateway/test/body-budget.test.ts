@@ -45,9 +45,8 @@ const doors = jsonWays
   .filter(({ name }) => !/GET/.test(name) && !(isByFetch && /^gRPC,/.test(name)))
   .flatMap(doorsOf);
 
-function openEcho(bodyBudget: BodyBudget) {
-  return openFields(undefined, { bodyBudget, readMaxBytes: 400 * KiB });
-}
+const openEcho = (bodyBudget: BodyBudget) =>
+  openFields(undefined, { bodyBudget, readMaxBytes: 400 * KiB });
 
 /** An older body of the same address. */
 function holdFor(budget: BodyBudget, bytes: number): Holding {
@@ -56,16 +55,9 @@ function holdFor(budget: BodyBudget, bytes: number): Holding {
   return holding;
 }
 
-async function untilWaiting(budget: BodyBudget): Promise<void> {
-  await vi.waitFor(() => expect(budget.waiting).toBeGreaterThan(0), {
-    timeout: patienceMs,
-    interval: 5,
-  });
-}
-
-async function untilFree(budget: BodyBudget): Promise<void> {
-  await vi.waitFor(() => expect(budget.heldBytes).toBe(0), { timeout: patienceMs, interval: 5 });
-}
+const often = { timeout: patienceMs, interval: 5 };
+const untilWaiting = (budget: BodyBudget) => vi.waitUntil(() => budget.waiting > 0, often);
+const untilFree = (budget: BodyBudget) => vi.waitUntil(() => budget.heldBytes === 0, often);
 
 describe.each(doors)("$name:", ({ way, request }) => {
   test("a body that finds no room waits until there is, and is served", async () => {

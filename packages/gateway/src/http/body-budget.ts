@@ -9,6 +9,9 @@ const bytesMaxDefault = 64 * 1024 * 1024;
 /** About the memory that Node needs for a request whose body is incomplete, mostly for the HTTP/2 stream. */
 export const requestBytes = 8 * 1024;
 
+/** In Workers, the timers of a request end with it. So others must not wait for them. */
+export const isWorkers: boolean = "WebSocketPair" in globalThis;
+
 /** How long a body may wait for room. Less than the time limit for sending a request. */
 const waitMs = 3000;
 
@@ -74,6 +77,7 @@ export class BodyBudget {
     }
     this.take(holding, here);
     const timer = setTimeout(() => {
+      if (!this.#waiters.has(waiter)) return; // in Workers, another request cannot clear it
       this.#resumeOne(waiter); // others may just have given up
       if (this.#waiters.delete(waiter)) waiter.reject(this.#refuse(holding));
     }, waitMs);
@@ -96,7 +100,8 @@ export class BodyBudget {
     if (bytes > 0 || this.#waiters.size === 0 || this.#isScheduled) return;
     // Once for everything that is given back meanwhile.
     this.#isScheduled = true;
-    setTimeout(this.#resume, this.#pauseMs);
+    if (isWorkers) this.#resume();
+    else setTimeout(this.#resume, this.#pauseMs);
   }
 
   #fits(holding: Holding, bytes: number, factor = 1): boolean {

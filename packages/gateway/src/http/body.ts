@@ -1,5 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
-import { type Holding, requestBytes } from "./body-budget.ts";
+import { type Holding, isWorkers, requestBytes } from "./body-budget.ts";
 import type { Body, BodySink, Exchange, Response } from "./exchange.ts";
 import type { NodeHeaders } from "./headers.ts";
 
@@ -166,7 +166,8 @@ export const soon = "Deno" in globalThis ? setTimeout : atOnce;
 let turn = Promise.resolve();
 
 export function nextTurn(): Promise<void> {
-  turn = turn.then(() => new Promise((resolve) => soon(resolve)));
+  const next = () => new Promise<void>((resolve) => soon(resolve));
+  turn = isWorkers ? next() : turn.then(next);
   return turn;
 }
 

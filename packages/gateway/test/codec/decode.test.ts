@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { countValues, decode, valueBytes } from "../../src/codec/decode.ts";
 import { BodyBudget, Holding } from "../../src/http/body-budget.ts";
 import { readEnvelopes, requestErrors } from "../../src/rpc/envelope.ts";
@@ -98,4 +98,28 @@ test("a message of a stream counts until the next one is asked for", async () =>
   for await (const _ of messages) held.push(budget.heldBytes);
   expect(Math.max(...held)).toBeLessThan(21_000 * valueBytes);
   expect(Math.min(...held)).toBeGreaterThanOrEqual(20_000 * valueBytes);
+});
+
+test("in Workers, nobody waits for timers of others, which end with their requests", async () => {
+  onTestFinished(() => void vi.useRealTimers().unstubAllGlobals().resetModules());
+  vi.stubGlobal("WebSocketPair", {});
+  vi.stubGlobal("clearTimeout", () => {}); // has no effect on those of others
+  vi.useFakeTimers({ toFake: ["setTimeout", "setImmediate"] });
+  vi.resetModules();
+  const { countValues, decode } = await import("../../src/codec/decode.ts");
+  const { nextTurn } = await import("../../src/http/body.ts");
+  const { BodyBudget } = await import("../../src/http/body-budget.ts");
+  const decoding = { parse: () => countValues(readMaxValues), readMaxValues };
+  for (const _ of [1, 2]) expect(decode(large, decoding, undefined)).toBe(readMaxValues);
+  void nextTurn();
+  vi.clearAllTimers();
+  const budget = new BodyBudget({ bytesMax: 1000 });
+  const [first, second] = [hold("one", budget), hold("one", budget)];
+  void first.add(300);
+  const waiting = [second.add(0, 200), nextTurn()];
+  first.release();
+  expect(budget.waiting).toBe(0);
+  vi.runAllTimers();
+  await Promise.all(waiting);
+  expect(budget.heldBytes).toBe(200);
 });

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { envelope } from "../support/envelope.ts";
 import { findFreePort } from "../support/free-port.ts";
 import { environment, runTool, Unavailable } from "../support/tool.ts";
 import { within } from "../support/within.ts";
@@ -17,7 +18,7 @@ const bin = (name: string) => join(root, "node_modules/.bin", name);
 export interface Page {
   readonly name: string;
   /** Packages of npm, without install scripts. */
-  readonly packages: readonly string[];
+  readonly packages?: readonly string[];
   /** The file of the program on the page. */
   readonly program: string;
   /** Where it serves. */
@@ -60,7 +61,6 @@ export const pages: readonly Page[] = [
   },
   {
     name: "tools for models",
-    packages: [],
     program: "server-mcp.ts",
     command: () => [bin("node"), "server-mcp.ts"],
   },
@@ -101,7 +101,7 @@ export async function installPage(page: Page, project: string, folder: string): 
     throw new Unavailable("not Linux on x64");
   const filter = (path: string) => path !== join(project, "test");
   await cp(project, folder, { recursive: true, filter });
-  await install(folder, ["--no-save", "--package-lock=false", ...page.packages]);
+  await install(folder, ["--no-save", "--package-lock=false", ...(page.packages ?? [])]);
 }
 
 /** Starts the program of a page. */
@@ -176,11 +176,6 @@ const text = JSON.stringify(book);
 const key = JSON.stringify({ id: book.id });
 const rpc = "/bookshop.v1.BookService";
 
-function envelope(json: string): Uint8Array<ArrayBuffer> {
-  const data = new TextEncoder().encode(json);
-  return Uint8Array.of(0, 0, 0, 0, data.length, ...data);
-}
-
 async function send(url: string, type?: string, body?: BodyInit) {
   const headers = { "content-type": type ?? "" };
   const response = await fetch(url, body === undefined ? {} : { method: "POST", headers, body });
@@ -223,6 +218,14 @@ export const pageCalls: readonly { name: string; run(url: string): Promise<void>
       match((await send(`${url}${rpc}/${method}`, `application/${type}`, body)).text, expected);
     },
   })),
+  {
+    name: "Connect: messages of many values, one after another",
+    async run(url) {
+      const body = Buffer.alloc(40_000, Uint8Array.of(8, 1)); // an id, often
+      const ask = () => send(`${url}${rpc}/GetBook`, "application/proto", body);
+      deepEqual([(await ask()).status, (await ask()).status], [404, 404]);
+    },
+  },
   {
     name: "REST: an answer that is compressed",
     async run(url) {

@@ -1,7 +1,7 @@
 /**
  * A message in an envelope of gRPC, gRPC-Web or Connect: one byte of flags, a length, the bytes.
  */
-export function envelope(message: Uint8Array | string, flags = 0): Buffer {
+export function envelope(message: Uint8Array | string, flags = 0): Buffer<ArrayBuffer> {
   const bytes = Buffer.from(message as Uint8Array);
   const head = Buffer.alloc(5);
   head.writeUInt8(flags, 0);
