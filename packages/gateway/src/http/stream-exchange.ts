@@ -126,7 +126,8 @@ export class StreamExchange extends NodeExchange {
 
   breakOff(error = brokenOff()): void {
     this.outcome = error;
-    this.answer.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
+    // INTERNAL_ERROR. On Bun, `close` would end the answer as if it were whole.
+    this.answer.destroy(error);
   }
 }
 

@@ -78,9 +78,10 @@ export const restCalls: readonly Call[] = [
   },
 ];
 
-export const connectCalls = rpcCalls("Connect", ({ origin }) =>
-  createConnectTransport({ baseUrl: origin, httpVersion: "1.1" }),
-);
+const openConnect = ({ origin }: Place) =>
+  createConnectTransport({ baseUrl: origin, httpVersion: "1.1" });
+
+export const connectCalls = rpcCalls("Connect", openConnect);
 export const grpcWebCalls = rpcCalls("gRPC-Web", ({ origin }) =>
   createGrpcWebTransport({ baseUrl: origin, httpVersion: "1.1" }),
 );
@@ -93,7 +94,8 @@ function rpcCalls(protocol: string, open: (place: Place) => Transport): readonly
     [
       "an int64",
       async (client) => {
-        await client.createVolume({ parent, volume: { id: big, title: "Emma" } });
+        // In a stream, more than Node has room for at once.
+        await client.createVolume({ parent, volume: { id: big, title: "Emma".repeat(50_000) } });
         equal((await client.getVolume({ id: big })).id, big);
       },
     ],
@@ -147,12 +149,18 @@ function leaving(protocol: string, open: (place: Place) => Transport): Call<Targ
   };
 }
 
-export const leavingConnect = leaving("Connect", ({ origin }) =>
-  createConnectTransport({ baseUrl: origin, httpVersion: "1.1" }),
-);
+export const leavingConnect = leaving("Connect", openConnect);
 export const leavingGrpc = leaving("gRPC", ({ origin }) =>
   createGrpcTransport({ baseUrl: origin }),
 );
+
+export const brokenOff: Call = {
+  name: "REST over HTTP/2: a body that is broken off is not whole",
+  async run({ origin }) {
+    const path = `/v1/${parent}/volumes/1:stream`;
+    await rejects(exchange({ origin, version: "2", method: "GET", path: encodeURI(path) }));
+  },
+};
 
 /** The last call to a server: it tells the server to end. */
 export const drain: Call<Target> = {

@@ -11,6 +11,7 @@ import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { Unavailable } from "../support/tool.ts";
 import { within } from "../support/within.ts";
 import {
+  brokenOff,
   type Call,
   connectCalls,
   drain,
@@ -37,7 +38,7 @@ const http1Calls = [...restCalls, ...connectCalls, ...grpcWebCalls];
 
 const programs: readonly Program[] = [
   { name: "http", scheme: "http", calls: [...http1Calls, leavingConnect] },
-  { name: "http2", scheme: "http", calls: [...grpcCalls, leavingGrpc] },
+  { name: "http2", scheme: "http", calls: [...grpcCalls, brokenOff, leavingGrpc] },
   { name: "tls", scheme: "https", calls: [...restCalls, ...grpcCalls] },
   { name: "serve", scheme: "http", calls: [...http1Calls, ...grpcCalls, drain] },
 ];

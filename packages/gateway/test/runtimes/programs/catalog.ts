@@ -28,8 +28,9 @@ export function createCatalog(): Catalog {
       return { count };
     },
     /** Continues until the client has enough. */
-    async *streamVolume(_request, { signal }) {
+    async *streamVolume({ name }, { signal }) {
       yield { contentType: "text/plain", data: new TextEncoder().encode("begun") };
+      if (name.endsWith("/1")) throw new Error("broken");
       if (!signal.aborted) await once(signal, "abort");
       tell("a client has left");
     },
