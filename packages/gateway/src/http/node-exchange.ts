@@ -203,20 +203,22 @@ export function createNodeWriter(
   to: Writable & { flush?(): void },
   finish: (ending: Ending) => void,
 ): BodyWriter {
-  let isCorked = false;
+  // Over HTTP/1.1, Node does it by itself. If we do, no `drain` follows on Node 22.
+  const corks = !("socket" in to);
+  let isScheduled = false;
   let resume: (() => void) | undefined;
   const uncork = () => {
-    if (!isCorked) return;
-    isCorked = false;
-    to.uncork();
+    if (!isScheduled) return;
+    isScheduled = false;
+    if (corks) to.uncork();
     to.flush?.(); // of a middleware that compresses, which would keep it
   };
   return {
     write(chunk) {
       if (to.destroyed) return undefined;
-      if (!isCorked) {
-        isCorked = true;
-        to.cork();
+      if (!isScheduled) {
+        isScheduled = true;
+        if (corks) to.cork();
         process.nextTick(uncork);
       }
       // Adapters for Lambda return nothing, and have room.
@@ -228,7 +230,7 @@ export function createNodeWriter(
       return new Promise((resolve) => (resume = resolve));
     },
     end(ending) {
-      uncork(); // before Node 26, an answer of HTTP/1.1 that is corked ends before its chunks
+      uncork();
       finish(ending);
     },
   };

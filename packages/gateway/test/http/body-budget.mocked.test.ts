@@ -48,9 +48,8 @@ test("one that waits goes on when another is done, the older ones first", async 
   await first.add(520 * KiB);
   const order: string[] = [];
   const [second, third] = [hold(budget, who), hold(budget, who)];
-  const rooms = [second.add(10 * KiB), third.add(10 * KiB)];
-  void rooms[0]?.then(() => order.push("second"));
-  void rooms[1]?.then(() => order.push("third"));
+  void second.add(10 * KiB)?.then(() => order.push("second"));
+  void third.add(10 * KiB)?.then(() => order.push("third"));
   await vi.advanceTimersByTimeAsync(100);
   expect([budget.waiting, order]).toEqual([2, []]);
   first.give(KiB);
