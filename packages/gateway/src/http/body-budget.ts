@@ -179,7 +179,10 @@ const refused = new WeakSet<ConnectError>();
 export function keysOf({ peerAddress = "", headers }: Caller): readonly string[] {
   const address = `address ${addressKey(peerAddress)}`;
   const { authorization } = headers;
-  return authorization === undefined ? [address] : [address, `token ${authorization}`];
+  if (authorization === undefined) return [address];
+  const field = String(authorization).trim();
+  // Its scheme, and the spaces, can be written in many ways.
+  return [address, `token ${field.replace(/^\S+\s+/, "")}`];
 }
 
 const noKeys: readonly string[] = [];

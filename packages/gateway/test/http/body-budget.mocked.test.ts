@@ -28,7 +28,7 @@ function fillWith(budget: BodyBudget, who: (index: number) => Who): void {
 }
 
 test.each<[whose: string, who: (index: number) => Who, portion: number]>([
-  ["of one token", () => ({ address: "10.0.0.1", token: "a" }), 1 / 3],
+  ["of one token", (index) => ({ address: "10.0.0.1", token: `${" ".repeat(index)}a ` }), 1 / 3],
   ["of one address without tokens", () => ({ address: "10.0.0.1" }), 1 / 2],
   ["of an address, many tokens", (index) => ({ address: "10.0.0.1", token: `${index}` }), 1 / 2],
   ["one token", (index) => ({ address: `10.0.${index >> 8}.${index & 255}`, token: "a" }), 1 / 2],
