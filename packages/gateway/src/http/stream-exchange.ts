@@ -126,6 +126,7 @@ export class StreamExchange extends NodeExchange {
 
   breakOff(error = brokenOff()): void {
     this.outcome = error;
+    this.answer.uncork(); // else what was just written is lost, and the head
     // INTERNAL_ERROR. On Bun, `close` would end the answer as if it were whole.
     this.answer.destroy(error);
   }
