@@ -105,7 +105,7 @@ export function fromNodeHeaders(source: NodeHeaders): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(source)) {
     if (name.startsWith(":") || value === undefined) continue;
-    for (const one of [value].flat()) headers.append(name, `${one}`);
+    for (const one of Array.isArray(value) ? value : [value]) headers.append(name, `${one}`);
   }
   return headers;
 }
