@@ -91,6 +91,7 @@ export function createHttp2Server(
       return false;
     }
     const isOversized = headerBytes(rawHeaders) > limits.headerBytesMax;
+    trimValues(headers);
     const isTunnel = headers[":method"] === "CONNECT";
     if (isOversized || isTunnel || !handler.serveStream(stream, headers, rawHeaders)) {
       serveRequest.apply(server, request);
@@ -126,6 +127,15 @@ export function takeListener<F>(server: EventEmitter, event: string): F {
   }
   server.off(event, serve);
   return serve as F;
+}
+
+/** Spaces around a value are no part of it (RFC 9110 section 5.5). Over HTTP/1.1, Node removes them. */
+function trimValues(headers: http2.IncomingHttpHeaders): void {
+  for (const name in headers) {
+    const value = headers[name];
+    if (typeof value !== "string" || value === value.trim()) continue;
+    headers[name] = new Headers({ value }).get("value") ?? ""; // other kinds of spaces stay
+  }
 }
 
 /** How far above the limit headers are still answered with 431: as much as nghttp2 reads of a field. */

@@ -21,6 +21,7 @@ const server = useOpened(() => openTestService());
 const cases: readonly [what: string, more: readonly Field[], refused: string | undefined][] = [
   ["one of each", [token], undefined],
   ["another field twice", [token, ["x-a", "1"], ["x-a", "2"], ["if-match", "a"]], undefined],
+  ["spaces around a value", [["content-encoding", " identity\t"]], undefined],
   ["two tokens", [token, ["authorization", "Bearer b"]], "Authorization"],
   ["a token twice", [token, token], "Authorization"],
   ["a token and nothing", [token, ["authorization", ""]], "Authorization"],
