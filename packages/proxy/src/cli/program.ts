@@ -25,7 +25,8 @@ export async function runCommand(args: readonly string[]): Promise<number> {
     .option("--stdio", "serve MCP on standard input and output, and no port; needs --mcp")
     .option("--check", "print what would be served and what is wrong, and exit with 0 or 1")
     .enablePositionalOptions()
-    .allowExcessArguments()
+    .argument("[word]")
+    .usage("[options] [command]")
     .helpCommand(true)
     .action(serve);
   addSettingFlags(proxyProgram, program)
@@ -46,7 +47,7 @@ const version: string = createRequire(import.meta.url)(
   "connect-gateway-proxy/package.json",
 ).version;
 
-async function serve(flags: Flags, { args: [word] }: Command): Promise<void> {
+async function serve(word: string | undefined, flags: Flags): Promise<void> {
   if (word !== undefined)
     throw new CommandFailure(2, `unknown command '${word}'; give flags alone`);
   const { settings, use } = await readSettings(proxyProgram, flags);
