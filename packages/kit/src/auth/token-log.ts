@@ -82,7 +82,7 @@ function parseLine(line: string): TokenEvent | "nothing" | undefined {
 }
 
 /** The start of an event, or NULs. Else it is the end of a file of something else. */
-const torn = /^(\p{Cc}|create |revoke |[cr]\w{0,5}$)/u;
+const torn = /^(\p{Cc}|create |revoke |[cr]\w{0,5}$)|\0$/u;
 const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z`;
 const syntax = new RegExp(
   `^(create|revoke) +([A-Za-z0-9._-]{1,64})(?: +([0-9a-f]{64}))? +(${time})$`,

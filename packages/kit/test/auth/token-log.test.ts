@@ -71,12 +71,10 @@ describe("an incomplete last line", () => {
     { kind: "create", name: "ada", digest: digestB, createdAt: at },
     { kind: "revoke", name: "ad", at },
   ];
-  const text = events.map(formatTokenEvent).join("");
+  const textOf = (count?: number) => events.slice(0, count).map(formatTokenEvent).join("");
+  const text = textOf();
   /** The live tokens after each number of events. */
-  const states = events.map((_, index) =>
-    live(events.slice(0, index).map(formatTokenEvent).join("")),
-  );
-  states.push(live(text));
+  const states = [...events.keys(), events.length].map((count) => live(textOf(count)));
 
   test("is no event or the complete event, wherever it was cut, and harms nothing behind it", () => {
     const next = formatTokenEvent({ kind: "create", name: "eve", digest: digestA, createdAt: at });
@@ -88,7 +86,8 @@ describe("an incomplete last line", () => {
       expect(live(part), `cut at ${cut}`).toEqual(states[whole]);
       const mended = part + parseTokenLog(part).tail + next;
       expect(live(mended), `cut at ${cut}`).toEqual([...live(part), "eve=a"]);
-      for (const one of [part, mended]) expect(parseTokenLog(one).badLines).toEqual([]);
+      for (const one of [part, mended, `${part}\0`])
+        expect(parseTokenLog(one).badLines).toEqual([]);
     }
   });
 
