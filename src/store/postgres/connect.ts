@@ -43,9 +43,12 @@ export async function withTimelines(
   const { hosts } = address;
   if (hosts.length === 1) return address;
   const asked = { ...address, timelines: new Map<string, string>() };
-  const options = { address: asked, limits, connectTimeoutMs: limits.aliveIntervalMs };
+  const connectTimeoutMs = limits.aliveIntervalMs;
+  const options = { address: asked, limits: { ...limits, connectTimeoutMs }, connectTimeoutMs };
   const asking = hosts.map(async (host) => (await connectTo(host, options)).close());
-  await Promise.allSettled(asking);
+  // A pooler answers for a server that hangs, until a statement.
+  const isLate = delay(connectTimeoutMs, undefined, { ref: false });
+  await Promise.race([Promise.allSettled(asking), isLate]);
   return asked;
 }
 
