@@ -42,9 +42,13 @@ export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPla
   const tables = settingsByService.map((setting) => {
     const values = byService(setting, settings[setting].map(split), "is given twice; remove one");
     for (const [service, value] of values) {
-      if (service === undefined || urls.has(service)) continue;
-      const problem = `no upstream has that service; add --upstream ${service}=URL`;
-      throw wrong(setting, `${service}=${value}: ${problem}`);
+      if (service === undefined) continue;
+      const url = urls.get(service);
+      const missing = `no upstream has that service; add --upstream ${service}=URL`;
+      if (url === undefined) throw wrong(setting, `${service}=${value}: ${missing}`);
+      const isOfTls = settingsOfTls.some((one) => one === setting);
+      const idle = "does nothing: its upstream is not https";
+      if (isOfTls && !isHttps(url)) throw wrong(setting, `${service}=${value}: ${idle}`);
     }
     return [setting, values] as const;
   });
@@ -73,13 +77,16 @@ export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPla
     const named = service === undefined ? service : [...services, service];
     places.set(id, { ...place, services: named });
   }
-  const all = [...places.values()];
   const idle = settingsOfTls.find((setting) => settings[setting].length > 0);
   // Calls would be in plaintext, and their tokens.
-  if (idle !== undefined && !all.some(({ url }) => url.startsWith("https:"))) {
+  if (idle !== undefined && !given.some(({ value }) => isHttps(value))) {
     throw wrong(idle, "does nothing: no upstream is https");
   }
-  return all;
+  return [...places.values()];
+}
+
+function isHttps(upstream: string): boolean {
+  return parseUrl(upstream).url.startsWith("https:");
 }
 
 function split(text: string) {

@@ -133,6 +133,7 @@ describe("what is wrong", () => {
     ["services that are not there", `${all} --descriptors none.binpb`, "none.binpb: ENOENT"],
     ["a CA that is not there", `${set.replace("http", "https")} --upstream-ca none`, "none cannot"],
     ["a CA of plaintext", `${set} --upstream-ca none.pem`, "-ca: does nothing: no upstream is"],
+    ["a CA of one", `${set} --upstream B=http://b --upstream-ca B=c`, "its upstream is not https"],
     ["headers that are not there", `${set} --reflection-headers a`, "--reflection-headers: ENOENT"],
     ["an address as a name", `${set} --upstream-server-name 127.0.0.1`, "must be a DNS name; an"],
     ["a URL as an authority", `${set} --upstream-authority http://a`, "http://a: must be HOST or"],
