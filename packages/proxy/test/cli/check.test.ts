@@ -58,10 +58,8 @@ test("tells what is wrong with the URL of an upstream", async () => {
 
 test("rules replace annotations, and may leave a method to RPC", async () => {
   const file = join(folder.path, "rules.yaml");
-  await writeFile(
-    file,
-    `http: { rules: [{ selector: ${getVolume} }, { selector: library.v1.CatalogService.ReadFile, post: /files, body: "*" }] }`,
-  );
+  const rules = `http: { rules: [{ selector: ${getVolume} }, { selector: library.v1.CatalogService.ReadFile, post: /files, body: "*" }] }`;
+  await writeFile(file, rules);
   const { exitCode, stdout } = await check(...described, "--rules", file);
   expect(exitCode).toBe(0);
   expect(stdout).toMatch(/GetVolume +unary +gRPC, gRPC-Web and Connect alone\n/);
