@@ -12,6 +12,8 @@ test.each([
   ["::ffff:127.0.0.1", true],
   ["localhost.example", false],
   ["127.0.0.1.example", false],
+  ["127.evil.example", false],
+  ["x127.0.0.1", false],
   ["128.0.0.1", false],
   ["::2", false],
   ["0.0.0.0", false],
