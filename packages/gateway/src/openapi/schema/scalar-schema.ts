@@ -96,8 +96,8 @@ export function integerFormat({ signed, bits }: IntegerType): string {
 /** The largest number whose decimal form, as JavaScript writes it, is not above the integer. */
 function roundDown(integer: bigint): number {
   let number = Number(integer);
-  while (BigInt(JSON.stringify(number)) > integer)
-    number -= 2 ** (Math.floor(Math.log2(Math.abs(number))) - 53);
+  // To the next double: half of the distance to it could be rounded back, for ever.
+  while (BigInt(JSON.stringify(number)) > integer) number -= Math.abs(number) * 1.2e-16;
   return number;
 }
 
