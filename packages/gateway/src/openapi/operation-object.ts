@@ -176,9 +176,10 @@ const fieldsMax = 1000;
 const filledNote =
   "Without it, the members of the body that are not zero, or null, are changed. Name a member to set it to zero.";
 
-/** Removes members that the parameter itself specifies. */
-function bare({ description: _, deprecated: __, ...schema }: JsonObject): JsonObject {
-  return schema;
+/** Removes members that the parameter or response itself specifies, or that only properties have. */
+function bare(schema: JsonObject): JsonObject {
+  const { description, deprecated, readOnly, writeOnly, ...own } = schema;
+  return own;
 }
 
 export interface OperationContext {
@@ -238,11 +239,11 @@ function responseContent(
   { schemas, errorForm, settings: { openapi } }: OperationContext,
 ): JsonObject {
   if (isHttpBody(method.output, responseBody)) return binary;
-  // Beside the reference, OpenAPI Generator would misspell the type in PHP.
-  const { description: _said, ...schema } =
+  // Of a reference with members beside it, OpenAPI Generator misspells the type in PHP.
+  const schema =
     responseBody === undefined
       ? schemas.forMessage(method.output, "response")
-      : orNull(responseBody, schemas.forField(responseBody, "response"));
+      : orNull(responseBody, bare(schemas.forField(responseBody, "response")));
   if (method.methodKind !== "server_streaming") return { "application/json": { schema } };
   const error = errorForm.schema; // the last message of a stream may be one
   // Not `required`: code generators merge the members of `anyOf`, and would require it of messages.

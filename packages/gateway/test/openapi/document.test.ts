@@ -195,14 +195,18 @@ describe("fields", () => {
 });
 
 describe("comments", () => {
-  const document = documentOf(compiledService("openapi.shop.v1.ShopService"));
-
   test("become descriptions if a compiler has kept them", () => {
+    const rule = { pattern: { case: "get", value: "/a" }, responseBody: "create_time" } as const;
+    const rules = [{ ...rule, selector: "openapi.shop.v1.ShopService.GetProduct" }];
+    const service = compiledService("openapi.shop.v1.ShopService");
+    const document = documentOf(service, { rest: { rules } });
     expect(document.tags[0].description).toBe("ShopService sells products.");
-    expect(operationOf(document, "GetProduct")).toMatchObject({
-      summary: "GetProduct answers one product",
-      description: "It is found by its name.",
-    });
+    const { summary, description, responses } = operationOf(document, "GetProduct");
+    expect(summary).toBe("GetProduct answers one product");
+    expect(description).toBe("It is found by its name.");
+    expect(responses["200"].description).toBe("When it came to the shop.");
+    const { schema } = responses["200"].content["application/json"]; // generators need it bare
+    expect(schema.anyOf).toEqual([{ $ref: "#/components/schemas/Timestamp" }, { type: "null" }]);
     const { Product, SizeName } = document.components.schemas;
     expect(Product.description).toBe("Product is for sale.");
     expect(Product.properties.cents.description).toBe("In cents.");

@@ -63,7 +63,7 @@ const rows: readonly Row[] = [
     ["a.m/z"],
     ["abm/z", "a.m", "a./z", none],
   ),
-  row("string", text({ notContains: "." }), ["", "a", none], ["a.b"]),
+  row("string", text({ notContains: ".", notIn: ["b"] }), ["", "a", none], ["a.b", "b"]),
   row("string", text({ in: ["a", "b"] }), ["a", "b"], ["c", "", none]),
   row("string", text({ notIn: ["a"] }), ["b", "", none], ["a"]),
   row("string", text({ const: "a" }), ["a"], ["b", none]),
@@ -97,7 +97,7 @@ const rows: readonly Row[] = [
   row("int32", int({ notIn: [0] }), [1], [0, none]),
   row("uint32", { case: "uint32", value: lte(5) }, [5, none], [6]),
   row("int64", long(gte(-1n)), [-1, "-1", "0", "9223372036854775807", none], [-2]),
-  row("int64", long({ ...gt(0n), ...lte(BigInt(odd)) }), [1, "1", odd], [0, none]),
+  row("int64", long({ ...gt(0n), ...lte(BigInt(odd) + 2n) }), [1, "1", odd], [0, none]),
   row("int64", long({ ...gt(5n), ...lt(6n) }), [], [1, 5, 6, 9, none]),
   row("int64", long({ ...gt(9n), ...lt(3n) }), ["10", 2, "-5", none], [5]),
   row("int64", long({ in: [1n, BigInt(odd)] }), [1, "1", odd], [2, "9007199254740992", none]),
@@ -191,7 +191,9 @@ function documentFor(message: DescMessage) {
 
 function allowsOf(message: DescMessage) {
   const document = documentFor(message);
-  expect(JSON.stringify(document)).not.toMatch(/(?<!"not":\{)"anyOf"/); // generators make types of it
+  // Generators make types of anyOf, any value of allOf without a type, and twice the same of two numbers.
+  const misread = /(?<!"not":{)(?:"anyOf"|"allOf":\[{"(?!type))|"integer"[^{}]*},{"type":"int/;
+  expect(JSON.stringify(document)).not.toMatch(misread);
   const content = operationOf(document, "Call").requestBody.content["application/json"];
   return validatorOf(document, content.schema);
 }

@@ -71,8 +71,17 @@ function constrainSet(schema: JsonObject, typed: TypeRules, value: Ruled, place:
   const ranges = rangesOf(rules, integer);
   if (ranges === undefined) return join(schema, conditions);
   const text = integerText(integer);
-  const numbers = ranges.map((one) => integerNumber(integerFormat(integer), one));
-  return join(place === "parameter" ? text : { oneOf: [...numbers, text] }, conditions);
+  const number = numberWithin(ranges, integerFormat(integer));
+  return join(place === "parameter" ? text : { oneOf: [number, text] }, conditions);
+}
+
+/** One schema for both ranges: of two numbers, OpenAPI Generator makes an enum in Rust with one name twice. */
+function numberWithin(ranges: readonly IntegerRange[], format: string): JsonObject {
+  const [low = {}, high] = ranges.map((one) => integerNumber(format, one));
+  if (high === undefined) return low;
+  const { maximum: last, ...least } = low;
+  const { minimum: first, ...most } = high;
+  return { ...least, ...most, not: { exclusiveMinimum: last, exclusiveMaximum: first } };
 }
 
 /** The conditions for a value that JSON writes in its own type. */
@@ -120,8 +129,11 @@ function boundConditions(rules: FieldRules): JsonObject[] {
   const most = { ...pick("maximum", rules["lte"]), ...pick("exclusiveMaximum", rules["lt"]) };
   const from = Number(rules["gte"] ?? rules["gt"] ?? Number.NEGATIVE_INFINITY);
   const to = Number(rules["lte"] ?? rules["lt"] ?? Number.POSITIVE_INFINITY);
-  // If the lower bound is above the upper one, the values in between are rejected.
-  return from > to ? [atLeastOne(least, most)] : [{ ...least, ...most }];
+  if (from <= to) return [{ ...least, ...most }];
+  // The values between the bounds are rejected.
+  const above = { ...pick("exclusiveMinimum", rules["lte"]), ...pick("minimum", rules["lt"]) };
+  const below = { ...pick("exclusiveMaximum", rules["gte"]), ...pick("maximum", rules["gt"]) };
+  return [{ not: { ...above, ...below } }];
 }
 
 function enumSchema(schema: JsonObject, rules: FieldRules, desc: DescEnum | undefined): JsonObject {
@@ -148,19 +160,21 @@ export function zerosOf({ scalar, enum: desc }: Ruled): JsonValue[] {
   return scalar === undefined ? [] : [0, "0"];
 }
 
-/** Adds conditions. Those with the same keywords are combined with `allOf`. */
 function join(schema: JsonObject, conditions: readonly JsonObject[]): JsonObject {
-  const given = conditions.filter((one) => Object.keys(one).length > 0);
-  if (given.length === 0) return schema;
-  const joined = { ...schema };
-  const others: JsonObject[] = [];
+  return conditions.filter((one) => Object.keys(one).length > 0).reduce(both, schema);
+}
+
+/** Adds a condition. Of `allOf` without a type, code generators make a value of any type. */
+export function both(schema: JsonObject, condition: JsonObject): JsonObject {
+  const { type, not, allOf = [] } = schema;
   // Bounds of a rule replace the type's own, which are wider.
-  const isTaken = (keyword: string) => keyword in joined && !/^(?:min|max)imum$/.test(keyword);
-  for (const condition of given) {
-    if (Object.keys(condition).some(isTaken)) others.push(condition);
-    else Object.assign(joined, condition);
-  }
-  return others.length === 0 ? joined : { ...joined, allOf: others };
+  const isTaken = (keyword: string) => keyword in schema && !/^(?:min|max)imum$/.test(keyword);
+  if (!Object.keys(condition).some(isTaken)) return { ...schema, ...condition };
+  if ("not" in condition) return { ...schema, not: { anyOf: [not, condition["not"]] } };
+  return {
+    ...schema,
+    allOf: [...(allOf as JsonObject[]), { ...(type !== undefined && { type }), ...condition }],
+  };
 }
 
 function stringConditions(rules: FieldRules): JsonObject[] {

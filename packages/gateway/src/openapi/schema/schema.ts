@@ -18,6 +18,7 @@ import { commentOf } from "../comments.ts";
 import { type Components, describe, type JsonObject, type Named } from "../components.ts";
 import { isLeft, type Taken, takenWithin } from "../operations.ts";
 import {
+  both,
   choicesOf,
   constrain,
   type FieldRules,
@@ -294,14 +295,8 @@ function nonZeroOf(field: DescField, schema: JsonObject): JsonObject {
   }
   const isText = scalar === ScalarType.STRING || scalar === ScalarType.BYTES;
   if (isText && !("enum" in schema)) return filled("minLength");
-  return without(schema, [...zerosOf(field), ...(fieldKind === "enum" ? [0] : [])]);
-}
-
-function without(schema: JsonObject, values: readonly JsonValue[]): JsonObject {
-  const condition = { not: { enum: values } };
-  if (!("not" in schema)) return { ...schema, ...condition };
-  const { allOf } = schema;
-  return { ...schema, allOf: [...(Array.isArray(allOf) ? allOf : []), condition] };
+  const zeros = [...zerosOf(field), ...(fieldKind === "enum" ? [0] : [])];
+  return both(schema, { not: { enum: zeros } });
 }
 
 export function traitsOf(field: DescField) {
