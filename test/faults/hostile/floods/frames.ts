@@ -57,7 +57,7 @@ const madeYouReset = "made you reset: ";
 
 /** A server must close these connections before the end. */
 const fatal: readonly FrameFlood[] = [
-  ["rapid reset", 12_000, (id) => [headers(id), reset(id)]],
+  ["rapid reset", 30_000, (id) => [headers(id), reset(id)]],
   [`${madeYouReset}a window update of 0`, 4000, (id) => [headers(id), windowUpdate(id, 0)]],
   [`${madeYouReset}a window over 2^31`, 4000, (id) => [headers(id), windowUpdate(id, 2 ** 31 - 1)]],
   [`${madeYouReset}a priority of four bytes`, 4000, (id) => [headers(id), priority(id, uint32(0))]],
