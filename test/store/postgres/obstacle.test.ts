@@ -46,8 +46,8 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     return { ...rest, url, own, role, store };
   }
 
-  const check = (at: string) => collect(checkPostgres(parsePostgresUrl(at.slice(9)), quickLimits));
-
+  const patient = { ...quickLimits, cancelGraceMs: patienceMs };
+  const check = (at: string) => collect(checkPostgres(parsePostgresUrl(at.slice(9)), patient));
   async function expectRefused(store: PlantStore): Promise<void> {
     await expect(store.create(plantOf(2))).rejects.toMatchObject({ code: "unavailable" });
   }
@@ -86,7 +86,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     const { own, role, query, kept } = await openFresh();
     await query(change.replace(/role$/, role));
     const before = await kept();
-    const engine = await openTestEngine(own, { cancelGraceMs: patienceMs });
+    const engine = await openTestEngine(own, patient);
     onTestFinished(() => engine.close());
     await engine.probe();
     // Committed as a plant would be.
