@@ -48,9 +48,7 @@ export class LazyHeaders {
   get(name: string): string | null {
     const value = this.source?.[name];
     // Spaces around it, and pseudo-headers, are left to Headers.
-    const isPlain =
-      typeof value === "string" &&
-      (value === "" || (value.charCodeAt(0) > 0x20 && value.charCodeAt(value.length - 1) > 0x20));
+    const isPlain = typeof value === "string" && isTrimmed(value);
     if (isPlain && name.charCodeAt(0) !== 0x3a) return value;
     return this.#lacks(name, value) ? null : this.#fill().get(name);
   }
@@ -98,6 +96,11 @@ export class LazyHeaders {
 // undici, which takes 50 ms and 15 MiB, so it waits until somebody asks.
 const parent = new Proxy({}, { getPrototypeOf: () => Headers.prototype });
 Object.setPrototypeOf(LazyHeaders.prototype, parent);
+
+/** Whether no space, nor another control character, is around a value. */
+export function isTrimmed(value: string): boolean {
+  return value === "" || (value.charCodeAt(0) > 0x20 && value.charCodeAt(value.length - 1) > 0x20);
+}
 
 const lowerCaseName = /^[a-z\d-]+$/;
 

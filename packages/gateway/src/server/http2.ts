@@ -2,6 +2,7 @@ import type { EventEmitter } from "node:events";
 import http2 from "node:http2";
 import type { Socket } from "node:net";
 import type { GatewayHandler } from "../adapter/node.ts";
+import { isTrimmed } from "../http/headers.ts";
 import { exchangeOf } from "../http/node-exchange.ts";
 import { continueWhenRead, type NodeHandler } from "../http/request-exchange.ts";
 import { outliveStreams, StreamTable, sessionMegabytesMax } from "../http/session.ts";
@@ -91,7 +92,7 @@ export function createHttp2Server(
       return false;
     }
     const isOversized = headerBytes(rawHeaders) > limits.headerBytesMax;
-    trimValues(headers);
+    trimValues(headers, rawHeaders);
     const isTunnel = headers[":method"] === "CONNECT";
     if (isOversized || isTunnel || !handler.serveStream(stream, headers, rawHeaders)) {
       serveRequest.apply(server, request);
@@ -130,10 +131,12 @@ export function takeListener<F>(server: EventEmitter, event: string): F {
 }
 
 /** Spaces around a value are no part of it (RFC 9110 section 5.5). Over HTTP/1.1, Node removes them. */
-function trimValues(headers: http2.IncomingHttpHeaders): void {
-  for (const name in headers) {
+function trimValues(headers: http2.IncomingHttpHeaders, rawHeaders: readonly string[]): void {
+  for (let i = 1; i < rawHeaders.length; i += 2) {
+    if (isTrimmed(rawHeaders[i] as string)) continue;
+    const name = rawHeaders[i - 1] as string;
     const value = headers[name];
-    if (typeof value !== "string" || value === value.trim()) continue;
+    if (typeof value !== "string") continue;
     headers[name] = new Headers({ value }).get("value") ?? ""; // other kinds of spaces stay
   }
 }
