@@ -47,9 +47,9 @@ describe.each([createPath, createRpcPath])("%s", (path) => {
     );
     const frames = framesIn(received).filter(({ streamId }) => streamId === 1);
     const body = frames.filter(({ type }) => type === frameType.data).map((one) => one.payload);
-    // The index of `:status: 400` in the static table (RFC 7541, appendix A).
+    // The index of `:status: 200` in the static table (RFC 7541, appendix A).
     const head = frames.find((one) => one.type === frameType.headers)?.payload[0];
-    const status = head === 0x8c ? 400 : 200;
+    const status = head === 0x88 ? 200 : 400;
     expectOutcome({ status, body: Buffer.concat(body).toString() }, refused);
   });
 });
