@@ -22,12 +22,15 @@ export interface JwtVerifierOptions {
  */
 export function createJwtVerifier(options: JwtVerifierOptions): Verifier {
   const { keys, issuer, audience, now = Date.now } = options;
+  const admitted = new Map<string, { verdict: Verdict; version: number; expiresAt: number }>();
 
   return (token) => (compactJws.test(token) ? verify(token) : unknownToken);
 
   async function verify(token: string): Promise<Verdict> {
     if (!(await keys.isReady())) return { kind: "unavailable" };
     const { version } = keys;
+    const known = admitted.get(token);
+    if (known?.version === version && now() < known.expiresAt) return known.verdict;
     const verdict = await verifyWithKeys(token);
     // The issuer may have another key by now, also one without `kid` or with the `kid` of an old one.
     if (verdict !== unknownToken || !(await keys.hasNewerThan(version))) return verdict;
@@ -35,12 +38,21 @@ export function createJwtVerifier(options: JwtVerifierOptions): Verifier {
   }
 
   async function verifyWithKeys(token: string): Promise<Verdict> {
+    const { version } = keys;
+    const admit = ({ protectedHeader: { typ }, payload }: JWTVerifyResult): Verdict => {
+      const verdict = verdictFor(typ, payload.sub);
+      const expiresAt = (Number(payload.exp) + toleranceSeconds) * 1000;
+      if (verdict.kind === "verified") admitted.set(token, { verdict, version, expiresAt });
+      const [oldest = ""] = admitted.keys();
+      if (admitted.size > admittedMax) admitted.delete(oldest);
+      return verdict;
+    };
     const checks: JWTVerifyOptions = {
       algorithms: [...signatureAlgorithms],
       issuer,
       audience,
       requiredClaims: ["exp"],
-      clockTolerance: 30, // seconds
+      clockTolerance: toleranceSeconds,
       currentDate: new Date(now()),
     };
     try {
@@ -57,6 +69,11 @@ export function createJwtVerifier(options: JwtVerifierOptions): Verifier {
   }
 }
 
+const toleranceSeconds = 30;
+
+/** A signature takes longer than all else of a call, so it is looked at once, of this many tokens in turn. */
+const admittedMax = 1000;
+
 /** @throws an error that is not about the token. */
 function verdictOf(error: unknown): Verdict {
   const isKeyUnknown =
@@ -68,7 +85,7 @@ function verdictOf(error: unknown): Verdict {
 }
 
 /** Checks what jose does not: the types of the token, and of `sub` (RFC 7519, section 4.1.2). */
-function admit({ protectedHeader: { typ }, payload: { sub } }: JWTVerifyResult): Verdict {
+function verdictFor(typ: unknown, sub: unknown): Verdict {
   const isAccess = typ === undefined || (typeof typ === "string" && tokenTypes.test(typ));
   if (!isAccess) return { kind: "refused", reason: "wrong_type" };
   if (sub !== undefined && typeof sub !== "string") return { kind: "refused", reason: "bad_sub" };
