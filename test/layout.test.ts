@@ -34,8 +34,9 @@ describe("the kit", () => {
     folders: {
       settings: [],
       reference: [],
+      files: [],
       tracing: [],
-      auth: ["settings"],
+      auth: ["settings", "files"],
       logging: [],
       "rate-limit": ["auth"],
       command: ["settings", "auth"],
@@ -68,6 +69,8 @@ test("our packages are imported by their names, and only where they belong", () 
     "src/index.ts": ["connect-gateway"],
     "src/server": ["connect-gateway", "connect-gateway-kit"],
     "src/service.ts": ["connect-gateway"],
+    // How a file is created for its owner.
+    "src/store": ["connect-gateway-kit"],
     "src/transfer": ["connect-gateway"],
   });
 });

@@ -8,7 +8,7 @@ import {
   assertNoLostLog,
   assertOurs,
   busyTimeoutMs,
-  createFile,
+  createDatabaseFile,
   fileId,
   inaccessible,
   isWhole,
@@ -27,7 +27,7 @@ import { assertTable, migrate, migrations, readVersion } from "./schema.ts";
  */
 export function openDatabase(path: string, timeoutMs: number): Database {
   assertDriver();
-  createFile(path);
+  createDatabaseFile(path);
   assertOurs(path);
   let db: Database | undefined;
   try {

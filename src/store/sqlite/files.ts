@@ -1,6 +1,7 @@
 import fs from "node:fs";
 import { dirname, resolve } from "node:path";
 import { getSystemErrorMap } from "node:util";
+import { createFile } from "connect-gateway-kit/files";
 import { StoreOpenError } from "../open-error.ts";
 import { applicationId } from "./schema.ts";
 
@@ -17,39 +18,12 @@ const applicationIdOffset = 68;
 const logHeaderBytes = 32;
 
 /** Creates a database for its owner alone, as SQLite does its own files (-wal, -shm) then. */
-export function createFile(path: string): void {
+export function createDatabaseFile(path: string): void {
   assertNoLostLog(path);
   try {
-    makeDirectory(dirname(path));
-    if (process.getuid?.() === 0) createForOwner(path);
-    if (!fs.existsSync(path)) fs.closeSync(fs.openSync(path, "a", 0o600));
+    createFile(path);
   } catch (error) {
     throw inaccessible(path, error);
-  }
-}
-
-/** As root on Linux, for the owner of its folder, whose server has to open it. */
-function createForOwner(path: string): void {
-  try {
-    withFile(path, "ax", (file) => {
-      // That folder is where the file is, even if somebody puts another in the way meanwhile.
-      const { uid, gid } = fs.statSync(dirname(fs.readlinkSync(`/proc/self/fd/${file}`)));
-      fs.fchownSync(file, uid, gid);
-    });
-  } catch {
-    // It stays root's, as root may not give it away. Other failures come back in createFile.
-  }
-}
-
-/** Node's recursive mkdir never ends where the system refuses a directory with ENOENT, as in /proc. */
-function makeDirectory(directory: string): void {
-  if (fs.existsSync(directory)) return;
-  const parent = dirname(directory);
-  if (parent !== directory) makeDirectory(parent); // a drive of Windows may be missing
-  try {
-    fs.mkdirSync(directory, 0o700);
-  } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw error;
   }
 }
 

@@ -11,7 +11,8 @@
 import { hash, randomBytes } from "node:crypto";
 import fs from "node:fs";
 import { stat } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { dirname } from "node:path";
+import { createFile } from "../files/create-file.ts";
 import {
   formatTokenEvent,
   isTokenName,
@@ -68,8 +69,7 @@ export async function createToken(file: string, name: string, prefix: string): P
   const digest = digestToken(token).toString("hex");
   const inUse = `${file}: a token named ${name} already exists; choose another name`;
   withErrors(file, () => {
-    makeDirectory(dirname(resolve(file)));
-    makeFile(file);
+    for (const made of createFile(file)) syncDirectory(dirname(made));
   });
   const createdAt = new Date().toISOString();
   append(file, { kind: "create", name, digest, createdAt }, ({ live }, bytes) => {
@@ -150,8 +150,7 @@ function append(
   event: TokenEvent,
   assertAllowed: (log: TokenLog, bytes: number) => void,
 ): void {
-  const creates = event.kind === "create";
-  const flags = fs.constants.O_RDWR | fs.constants.O_APPEND | (creates ? fs.constants.O_CREAT : 0);
+  const flags = fs.constants.O_RDWR | fs.constants.O_APPEND;
   withErrors(file, () => {
     withFile(file, flags, (fd) => {
       const { log, bytes } = readOpen(file, fd);
@@ -162,37 +161,8 @@ function append(
         throw new Error("only part of the line was written");
       fs.fsyncSync(fd);
     });
-    if (creates) syncDirectory(dirname(file));
+    if (event.kind === "create") syncDirectory(dirname(file));
   });
-}
-
-/** Creates a directory and its parents, each durable in its own parent. */
-function makeDirectory(directory: string): void {
-  // Node's recursive mkdir never ends where the system refuses a directory with ENOENT, as in /proc.
-  if (fs.existsSync(directory)) return;
-  const parent = dirname(directory);
-  if (parent !== directory) makeDirectory(parent); // a drive of Windows may be missing
-  try {
-    fs.mkdirSync(directory, 0o700);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  }
-  syncDirectory(parent);
-}
-
-/** As root on Linux, for the owner of its folder, whose server has to read it. */
-function makeFile(file: string): void {
-  if (process.getuid?.() !== 0) return;
-  const flags = fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_EXCL;
-  try {
-    withFile(file, flags, (fd) => {
-      // That folder is where the file is, even if somebody puts another in the way meanwhile.
-      const { uid, gid } = fs.statSync(dirname(fs.readlinkSync(`/proc/self/fd/${fd}`)));
-      fs.fchownSync(fd, uid, gid);
-    });
-  } catch {
-    // It exists, or stays root's, as root may not give it away. Other failures come back in append.
-  }
 }
 
 function syncDirectory(directory: string): void {
@@ -201,7 +171,7 @@ function syncDirectory(directory: string): void {
 }
 
 function withFile<T>(file: string, flags: number, work: (fd: number) => T): T {
-  const fd = fs.openSync(file, flags, 0o600);
+  const fd = fs.openSync(file, flags);
   try {
     return work(fd);
   } finally {
