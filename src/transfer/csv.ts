@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import type { ExactJson } from "connect-gateway";
 import { CsvError, type InfoField, type InfoRecord, type Parser, parse } from "csv-parse";
 import { type NewPlant, textFields } from "../plant.ts";
@@ -80,15 +80,9 @@ export async function* readCsv(
       broken = line;
     },
   });
-  const source = Readable.from(withoutMark(chunks));
-  source.on("error", (error) => parser.destroy(error));
-  source.pipe(parser);
-  try {
-    yield* parser as AsyncIterable<Row>;
-    yield* takeBroken();
-  } finally {
-    source.destroy();
-  }
+  pipeline(withoutMark(chunks), parser).catch(() => {}); // which fails the parser
+  yield* parser as AsyncIterable<Row>;
+  yield* takeBroken();
   if (header === undefined) throw new FormatError(headerNeeded);
 }
 
