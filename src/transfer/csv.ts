@@ -1,9 +1,8 @@
-import { isUtf8 } from "node:buffer";
 import { pipeline } from "node:stream/promises";
 import type { ExactJson } from "connect-gateway";
 import { CsvError, type InfoField, type InfoRecord, type Parser, parse } from "csv-parse";
 import { type NewPlant, textFields } from "../plant.ts";
-import { FormatError, type Row, RowError, type RowLimits, toRow } from "./row.ts";
+import { FormatError, type Row, RowError, type RowLimits, readableText, toRow } from "./row.ts";
 import { withoutMark } from "./unzip.ts";
 
 /** Written in this order; read in any. */
@@ -161,14 +160,8 @@ function decode(name: Column, marked: string): string | undefined {
   }
 }
 
-/** For people. */
-const textOf = (fields: readonly string[]) => fields.map(decodeAny).join(",");
-
-/** Latin-1 keeps the bytes of what is not UTF-8. */
-function decodeAny(marked: string): string {
-  const bytes = Buffer.from(marked, "latin1");
-  return isUtf8(bytes) ? bytes.toString() : marked;
-}
+const textOf = (fields: readonly string[]) =>
+  fields.map((marked) => readableText(Buffer.from(marked, "latin1"))).join(",");
 
 // ignoreBOM keeps a U+FEFF at the start of a field.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

@@ -1,7 +1,6 @@
-import { isUtf8 } from "node:buffer";
 import { type ExactJson, parseJson, rawJson } from "connect-gateway";
 import type { NewPlant } from "../plant.ts";
-import { type Row, RowError, type RowLimits, toRow } from "./row.ts";
+import { type Row, RowError, type RowLimits, readableText, toRow } from "./row.ts";
 import { withoutMark } from "./unzip.ts";
 
 /**
@@ -22,7 +21,7 @@ export async function* readNdjson(
       // `JSON.parse` may confuse keys with those of an earlier row.
       const read = () => unwrap(parseJson(content)) as ExactJson;
       yield toRow({ line }, read, (isRead) =>
-        JSON.stringify(isRead ? read() : textOf(content), keepDigits),
+        JSON.stringify(isRead ? read() : readableText(content), keepDigits),
       );
     }
   }
@@ -52,11 +51,6 @@ function isObject(json: unknown): boolean {
 function keepDigits(_: string, json: unknown): unknown {
   const isKept = json instanceof Object && !isObject(json) && "source" in json;
   return isKept ? rawJson(`${json.source}`) : json;
-}
-
-/** Latin-1 keeps the bytes of what is not UTF-8. */
-function textOf(content: Buffer): string {
-  return content.toString(isUtf8(content) ? "utf8" : "latin1");
 }
 
 /** Formats a plant as a line. The id is a JSON number with all digits, for exact readers. */

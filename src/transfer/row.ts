@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { ConnectError } from "@connectrpc/connect";
 import { type ExactJson, messageFromJson } from "connect-gateway";
 import { BadRequestSchema } from "connect-gateway/protos";
@@ -52,6 +53,11 @@ export function toRow(place: Place, read: () => ExactJson, keep: (isRead: boolea
   } catch (error) {
     return { kind: "malformed", ...place, reason: reasonOf(error), row: keep(isRead) };
   }
+}
+
+/** For people. Latin-1 keeps the bytes of what is not UTF-8. */
+export function readableText(bytes: Buffer): string {
+  return bytes.toString(isUtf8(bytes) ? "utf8" : "latin1");
 }
 
 function parsePlant(json: ExactJson): NewPlant {
