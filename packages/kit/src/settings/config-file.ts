@@ -6,16 +6,11 @@ import { type GivenValue, type Setting, type SettingProblem, SettingsError } fro
 
 type Types = ReadonlyMap<string, Setting["type"]>;
 
-interface ConfigFile {
-  readonly values: ReadonlyMap<string, GivenValue>;
-  readonly problems: readonly SettingProblem[];
-}
-
 /**
  * Reads a file of settings. A setting that is empty there is not set, as a variable.
  * @throws {SettingsError} At once if it is not YAML: that what it sets is missing would mislead.
  */
-export async function readConfigFile(file: string, types: Types): Promise<ConfigFile> {
+export async function readConfigFile(file: string, types: Types) {
   const content = await readText(file).catch((error: Error) => {
     const problem = file === "" ? "is empty" : `cannot be read: ${error.message}`;
     throw new SettingsError([{ setting: file || "--config", problem }]);
@@ -33,7 +28,7 @@ async function readText(file: string): Promise<string> {
 }
 
 /** YAML of which every value is text, as a flag's, or null: nothing is a number by the way it looks. */
-function parseConfigFile(content: string, file: string, types: Types): ConfigFile {
+function parseConfigFile(content: string, file: string, types: Types) {
   const lines = new LineCounter();
   const document = parseDocument(content, {
     schema: "failsafe",
