@@ -1,5 +1,4 @@
 import { Command } from "commander";
-import { needsFirstToken } from "connect-gateway-kit/auth/authenticator";
 import { getLogger } from "connect-gateway-kit/logging";
 import { runUntilStopped } from "connect-gateway-kit/program";
 import { type RunningServer, startServer } from "../server/start.ts";
@@ -16,17 +15,15 @@ export function createServeCommand(): Command {
     const showsToken = process.stdout.isTTY === true && settings.logFormat !== "json";
     const server = await use(() => startServer({ ...options, createsFirstToken: showsToken }));
     const { program, failed, close } = server;
-    await runUntilStopped(program, { failed, announce: () => tellStart(server) }).finally(close);
+    const command = `${tokenCommand(settings.auth.tokenFile)} NAME`;
+    const running = { failed, announce: () => tellStart(server), tokenCommand: command };
+    await runUntilStopped(program, running).finally(close);
   });
 }
 
 async function tellStart(server: RunningServer): Promise<void> {
-  const { settings, firstToken } = server;
-  const { log, auth, logFormat } = settings;
+  const { logFormat } = server.settings;
   const { listeningEvent, welcome } = await import("./welcome.ts");
   if (logFormat === "json") getLogger("json").info(listeningEvent(server), "listening");
   else process.stdout.write(welcome(server));
-  if (firstToken === undefined && (await needsFirstToken(auth))) {
-    log.warn(`no token is valid yet. Create one: ${tokenCommand(auth.tokenFile)} NAME`);
-  }
 }

@@ -6,7 +6,7 @@ import { timerMaxMs } from "connect-gateway/limits";
 import type { Log } from "connect-gateway/logging";
 import type { ServiceMetricsOptions } from "connect-gateway/metrics";
 import type { TlsFiles } from "connect-gateway/server";
-import { openAuthenticator } from "../auth/authenticator.ts";
+import { needsFirstToken, openAuthenticator } from "../auth/authenticator.ts";
 import { type AuthSettings, hasAuth } from "../auth/settings.ts";
 import { listenForStop, notifyReady, shortenCollections } from "../command/process.ts";
 import { loadLoggerSoon } from "../logging/logger.ts";
@@ -111,6 +111,8 @@ export function schemeOf({ tls }: Pick<ProgramSettings, "tls">): "http" | "https
 
 export interface Running {
   announce(): void | Promise<void>;
+  /** Told if no token is valid yet. */
+  readonly tokenCommand: string;
   /** Reads again what operators may have changed, beside tokens and keys. */
   reload?(): void | Promise<void>;
   /** Resolves if it can serve no more. */
@@ -131,6 +133,8 @@ export async function runUntilStopped(program: StartedProgram, running: Running)
   shortenCollections();
   loadLoggerSoon();
   await running.announce();
+  if (await needsFirstToken(settings.auth))
+    log.warn(`no token is valid yet. Create one: ${running.tokenCommand}`);
   const { host, tls, socketPath } = settings;
   const isPublic = socketPath === undefined && !isThisMachine(host);
   if (isPublic && tls === undefined) {

@@ -3,7 +3,6 @@ import { methodNameOf } from "connect-gateway";
 import { createHealthHandlers } from "connect-gateway/health";
 import { logFailures } from "connect-gateway/logging";
 import { serve } from "connect-gateway/server";
-import { needsFirstToken } from "connect-gateway-kit/auth/authenticator";
 import { createStderrLog } from "connect-gateway-kit/logging";
 import {
   runUntilStopped,
@@ -26,16 +25,14 @@ export async function serveUpstreams(settings: Settings, version: string): Promi
   const program = await startProgram({ name: proxyProgram.name, version, settings, log, naming });
   try {
     const { services, port } = await open(program, settings);
-    const announce = async () => {
+    const announce = () => {
       const place = placeOf(settings, port);
       process.stdout.write(`listening on ${place}\n`);
       if (settings.mcp.length > 0) process.stdout.write(`MCP at ${place}/mcp\n`);
       if (program.metricsUrl) process.stdout.write(`metrics on ${program.metricsUrl}\n`);
-      if (!(await needsFirstToken(settings.auth))) return;
-      const command = `${program.name} token create NAME --token-file ${settings.auth.tokenFile}`;
-      log.warn(`no token is valid yet. Create one: ${command}`);
     };
-    await runUntilStopped(program, { announce, reload: services.reload });
+    const tokenCommand = `${program.name} token create NAME --token-file ${settings.auth.tokenFile}`;
+    await runUntilStopped(program, { announce, tokenCommand, reload: services.reload });
   } finally {
     // After a start that failed, too: the process ends when nothing is open any more.
     await program.close();
