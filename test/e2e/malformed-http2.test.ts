@@ -3,12 +3,11 @@ import { describe, expect, test } from "vitest";
 import {
   errorCode,
   type Frame,
-  fieldBlock,
-  flag,
   frame,
   framesIn,
   frameType,
-  greeting,
+  headersFrame,
+  http2Bytes,
   preface,
   settingsAck,
 } from "../../packages/gateway/test/support/frames.ts";
@@ -36,7 +35,7 @@ const ping = frame(frameType.ping, { payload: Buffer.alloc(8) });
 /** A request on stream 1 whose body has not ended. */
 const begun = (block: readonly Field[], ...data: readonly Buffer[]) =>
   Buffer.concat([
-    frame(frameType.headers, { flags: flag.endHeaders, streamId: 1, payload: fieldBlock(block) }),
+    headersFrame(1, block),
     ...data.map((payload) => frame(frameType.data, { streamId: 1, payload })),
   ]);
 
@@ -63,7 +62,7 @@ describe("over HTTP/2", () => {
   /** A connection that has greeted. */
   async function open(): Promise<RawConnection> {
     const connection = await openRawConnection(server.port);
-    connection.write(Buffer.concat([greeting, settingsAck]));
+    connection.write(http2Bytes());
     return connection;
   }
 

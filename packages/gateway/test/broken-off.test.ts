@@ -4,19 +4,10 @@ import { gatewayNodeAdapter } from "../src/index.ts";
 import { FieldService } from "./gen/library/v1/fields_pb.ts";
 import { createEchoService } from "./support/echo.ts";
 import { envelope } from "./support/envelope.ts";
-import {
-  errorCode,
-  fieldBlock,
-  flag,
-  frame,
-  framesIn,
-  frameType,
-  greeting,
-  resetFrame,
-  settingsAck,
-} from "./support/frames.ts";
+import { errorCode, flag, framesIn, frameType, http2Bytes, resetFrame } from "./support/frames.ts";
 import { openRawConnection } from "./support/raw-connection.ts";
 import { openTestPort } from "./support/test-port.ts";
+import { data, headers } from "./support/volumes.ts";
 
 const rpcPath = "/library.v1.FieldService/Echo";
 
@@ -27,18 +18,11 @@ const ways: readonly [protocol: string, path: string, contentType: string, body:
   ["gRPC-Web", rpcPath, "application/grpc-web+json", envelope('{"string":"a"}')],
 ];
 
-describe.each(ways)("%s", (_protocol, path, contentType, body) => {
-  const head = fieldBlock([
-    [":method", "POST"],
-    [":scheme", "http"],
-    [":path", path],
-    [":authority", "a"],
-    ["content-type", contentType],
-  ]);
+describe.each(ways)("%s", (_protocol, path, type, body) => {
   /** A message on a stream, and whether the stream ends with it. */
   const message = (streamId: number, flags: number) => [
-    frame(frameType.headers, { streamId, flags: flag.endHeaders, payload: head }),
-    frame(frameType.data, { streamId, flags, payload: body }),
+    headers(streamId, { path, type }),
+    data(streamId, body, flags),
   ];
 
   test.each([
@@ -58,7 +42,7 @@ describe.each(ways)("%s", (_protocol, path, contentType, body) => {
     const reset = resetFrame(1, code);
     // A complete message without the end of its stream; then a valid call, to see that it has
     // arrived.
-    connection.write(Buffer.concat([greeting, settingsAck, ...message(1, 0)]));
+    connection.write(http2Bytes(...message(1, 0)));
     connection.write(Buffer.concat(message(3, flag.endStream)));
     await answered(3);
     connection.write(Buffer.concat([reset, ...message(5, flag.endStream)]));

@@ -4,8 +4,6 @@ import {
   flag,
   frame,
   frameType,
-  greeting,
-  settingsAck,
   uint32,
 } from "../../../packages/gateway/test/support/frames.ts";
 import { fields } from "../../support/malformed/http2.ts";
@@ -26,11 +24,6 @@ export function blockOf(other: Parameters<typeof fields>[0] = {}): Buffer {
 }
 
 export const strangerBlock: Buffer = blockOf({ authorization: `Bearer ${strangerToken}` });
-
-/** The bytes of a connection: the greeting, then these frames. */
-export function greet(...frames: readonly Buffer[]): Buffer {
-  return Buffer.concat([greeting, settingsAck, ...frames]);
-}
 
 export function headers(streamId = 1, payload = strangerBlock, flags: number = flag.endHeaders) {
   return frame(frameType.headers, { flags, streamId, payload });

@@ -3,10 +3,10 @@ import { Code } from "@connectrpc/connect";
 import {
   errorCode,
   type Frame,
-  fieldBlock,
   flag,
   frame,
   frameType,
+  headersFrame,
   resetFrame,
 } from "../../../packages/gateway/test/support/frames.ts";
 import { knownToken } from "../test-server.ts";
@@ -31,19 +31,15 @@ export function fields(other: Readonly<Record<string, string | null>>): Field[] 
 }
 
 export function request(block: readonly Field[], streamId = 1): Buffer {
-  const payload = fieldBlock(block);
   return Buffer.concat([
-    frame(frameType.headers, { flags: flag.endHeaders, streamId, payload }),
+    headersFrame(streamId, block),
     frame(frameType.data, { flags: flag.endStream, streamId, payload: plant }),
   ]);
 }
 
 /** A request that its client cancels at once. */
 export function takenBack(streamId: number): Buffer {
-  return Buffer.concat([
-    frame(frameType.headers, { flags: flag.endHeaders, streamId, payload: fieldBlock(right) }),
-    resetFrame(streamId, errorCode.cancel),
-  ]);
+  return Buffer.concat([headersFrame(streamId, right), resetFrame(streamId, errorCode.cancel)]);
 }
 
 /** Whether a frame from the server ends an answer, or the connection. */

@@ -51,6 +51,10 @@ export function headers(
 }
 
 /** A piece of its body; by default the last one. */
-export function data(streamId: number, text: string, flags: number = flag.endStream): Buffer {
-  return frame(frameType.data, { flags, streamId, payload: Buffer.from(text) });
+export function data(
+  streamId: number,
+  content: string | Uint8Array,
+  flags: number = flag.endStream,
+): Buffer {
+  return frame(frameType.data, { flags, streamId, payload: Buffer.from(content as string) });
 }

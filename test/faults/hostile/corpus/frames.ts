@@ -4,6 +4,7 @@ import {
   flag,
   frame,
   frameType,
+  http2Bytes,
   settingsAck,
 } from "../../../../packages/gateway/test/support/frames.ts";
 import {
@@ -18,7 +19,6 @@ import type { BytesAttack } from "../attack.ts";
 import { mutate } from "../mutate.ts";
 import {
   data,
-  greet,
   headers,
   priority,
   reset,
@@ -92,17 +92,17 @@ const rows: Readonly<Record<string, readonly Buffer[]>> = {
 
 /** What no server accepts, even from a client with a valid token. */
 const refused: readonly (readonly [what: string, bytes: Buffer])[] = [
-  ...[...answered, ...resets].map(([what, block]) => [what, greet(request(block))] as const),
+  ...[...answered, ...resets].map(([what, block]) => [what, http2Bytes(request(block))] as const),
   ...ending
     .filter(([, bytes]) => !bytes.includes(fieldBlock(right)))
-    .map(([what, bytes]) => [what, greet(bytes)] as const),
-  ...Object.entries(rows).map(([what, frames]) => [what, greet(...frames)] as const),
+    .map(([what, bytes]) => [what, http2Bytes(bytes)] as const),
+  ...Object.entries(rows).map(([what, frames]) => [what, http2Bytes(...frames)] as const),
 ];
 
 /** Without a valid token, because a mutation may repair them. */
 const seeds: readonly Buffer[] = [
-  greet(headers(), data(1, '{"id":1,"name":"Basil"}', flag.endStream)),
-  ...Object.values(rows).map((frames) => greet(...frames)),
+  http2Bytes(headers(), data(1, '{"id":1,"name":"Basil"}', flag.endStream)),
+  ...Object.values(rows).map((frames) => http2Bytes(...frames)),
 ];
 
 export function breakFrames(random: Random): BytesAttack {

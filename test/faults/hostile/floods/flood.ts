@@ -1,7 +1,11 @@
-import { frame, framesIn, frameType } from "../../../../packages/gateway/test/support/frames.ts";
+import {
+  frame,
+  framesIn,
+  frameType,
+  http2Bytes,
+} from "../../../../packages/gateway/test/support/frames.ts";
 import type { Random } from "../../random.ts";
 import { openConnection } from "../connection.ts";
-import { greet } from "../wire.ts";
 
 /** A large amount of one thing at once. */
 export interface Flood {
@@ -37,7 +41,7 @@ const pieceBytes = 64 * 1024;
 export async function pour(port: number, frames: Buffer, isDeaf: boolean) {
   const connection = openConnection(port, isDeaf);
   const { socket } = connection;
-  socket.write(greet());
+  socket.write(http2Bytes());
   // A server that answers may stop reading if nobody reads.
   const drainMs = isDeaf ? 1000 : patienceMs;
   for (let at = 0; at < frames.length; at += pieceBytes) {
