@@ -8,8 +8,6 @@ import {
   frameType,
   headersFrame,
   http2Bytes,
-  preface,
-  settingsAck,
 } from "../../packages/gateway/test/support/frames.ts";
 import {
   openRawConnection,
@@ -27,7 +25,6 @@ import {
   takenBack,
 } from "../support/malformed/http2.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
-import { openTestServer } from "../support/test-server.ts";
 import { useTestServer } from "../support/use-test-server.ts";
 
 const ping = frame(frameType.ping, { payload: Buffer.alloc(8) });
@@ -168,15 +165,4 @@ describe("over HTTP/2", () => {
       await connection.untilClosed();
     },
   );
-});
-
-test("logs once that answers lose the headers that their client does not take", async () => {
-  const server = await openTestServer();
-  using connection = await openRawConnection(server.port);
-  const noHeaders = frame(frameType.settings, { payload: Buffer.of(0, 6, 0, 0, 0, 0) });
-  const requests = [1, 3, 5].map((id) => request(fields({ ":method": "GET" }), id));
-  connection.write(Buffer.concat([preface, noHeaders, settingsAck, ...requests]));
-  await answer(connection, (one) => one.streamId === 5 && isEnd(one));
-  await expect(server.close()).rejects.toThrow("cannot create a response");
-  expect(server.log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
 });
