@@ -86,16 +86,6 @@ describe.each(protocols)("over $name", ({ name, open }) => {
     expect(await caller.create({ id: plant.id, ...other })).toMatchObject(taken);
   });
 
-  test("lets exactly one of the plants win that race for an id", async () => {
-    const id = nextId();
-    const plants = Array.from({ length: 10 }, (_, i) => ({ id, name: `racer ${i}` }));
-    const outcomes = await Promise.all(plants.map((plant) => caller.create(plant)));
-    const winners = outcomes.flatMap((outcome) => ("ok" in outcome ? [outcome.ok.name] : []));
-    expect(winners).toHaveLength(1);
-    rows.push(storedForm({ id, name: winners[0] ?? "" }));
-    expect(outcomes.filter((outcome) => !("ok" in outcome))).toMatchObject(Array(9).fill(taken));
-  });
-
   test.each([
     ["no id", { name: "Basil" }, ["plant.id"], "id is required"],
     ["no name", { id: 1n }, ["plant.name"], "name is required"],
