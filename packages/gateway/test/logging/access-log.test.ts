@@ -48,12 +48,17 @@ test.each([
   expect(traceIdOf(traceparent)).toBe(isTraced ? trace : undefined);
 });
 
-test("a long caller, as issuers of JWTs may name one, is cut, and a query left out", () => {
+// Strangers choose the one, issuers of JWTs the other.
+test.each([
+  ["/a?b", "/a"],
+  [`/${"a".repeat(999)}`, `/${"a".repeat(199)}`],
+])("target and caller are cut, and a query left out: %s", (target, path) => {
   const write = vi.fn();
   const log = createAccessLog({ write, isErrorsOnly: false, findPrincipal: () => "a".repeat(999) });
-  const request = { headers: {}, requestMethod: "GET", target: "/a?b", peerAddress() {} };
+  const request = { headers: {}, requestMethod: "M".repeat(99), target, peerAddress() {} };
   const observation = log.begin(request as never);
   observation?.calling?.(createContextValues());
   observation?.end({ code: undefined, error: undefined, status: 200 });
-  expect(write.mock.lastCall).toMatchObject([{ principal: "a".repeat(128), path: "/a" }]);
+  const cut = { principal: "a".repeat(128), requestMethod: "M".repeat(32), path };
+  expect(write.mock.lastCall).toMatchObject([cut]);
 });
