@@ -2,11 +2,10 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { exchange, type HttpRequest } from "../../packages/gateway/test/support/exchange.ts";
-import { binary, bodyBytesMax, faces, plant } from "../support/malformed/rpc.ts";
+import { bodyBytesMax, faces, plant } from "../support/malformed/rpc.ts";
 import { authorization } from "../support/plant-request.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
-import { rawProtocols } from "../support/protocol/raw.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
 import { useTestServer } from "../support/use-test-server.ts";
 
@@ -43,17 +42,4 @@ describe.each(faces)("over $name", ({ protocol, contentType, rows }) => {
     expect(accepted.map(([, names]) => names)).toEqual(row.what === "Brotli" ? ["gzip"] : []);
     await expectGoodAnswer();
   });
-});
-
-const server = useTestServer();
-
-test.each([
-  ["Connect JSON over HTTP/1.1", '{"x":[1.5,{"y":null}],"plant":{"id":1,"name":"Basil","x":1}}'],
-  ["Connect JSON over HTTP/2", '{"plant":{"id":"1","name":"Basil","__proto__":{"tag":"herb"}}}'],
-  ["Connect binary over HTTP/1.1", Buffer.concat([Buffer.of(0x7a, 1, 0x41), binary])],
-  ["gRPC over HTTP/2", Buffer.concat([binary, Buffer.of(0x7a, 1, 0x41)])],
-  ["gRPC-Web over HTTP/2", Buffer.concat([Buffer.of(0x78, 5), binary])],
-])("unknown fields are ignored over %s, as that protocol wants", async (name, message) => {
-  const protocol = rawProtocols.find((one) => one.name === name);
-  expect(await protocol?.send(server.url, Buffer.from(message))).toEqual({ ok: { name: "Basil" } });
 });

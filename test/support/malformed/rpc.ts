@@ -11,7 +11,7 @@ import { rawProtocols } from "../protocol/raw.ts";
 export const bodyBytesMax = 64 * 1024;
 export const plant = { id: 1n, name: "Basil" };
 export const json = requestJson(plant);
-export const binary = Buffer.from(requestBinary(plant));
+const binary = Buffer.from(requestBinary(plant));
 
 export interface Row {
   readonly what: string;
