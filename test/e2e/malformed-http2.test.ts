@@ -16,7 +16,6 @@ import {
 import {
   answered,
   ending,
-  type Field,
   fields,
   isEnd,
   request,
@@ -24,20 +23,16 @@ import {
   right,
   takenBack,
 } from "../support/malformed/http2.ts";
-import { createPlantPath } from "../support/protocol/message.ts";
 import { useTestServer } from "../support/use-test-server.ts";
 
 const ping = frame(frameType.ping, { payload: Buffer.alloc(8) });
 
-/** A request on stream 1 whose body has not ended. */
-const begun = (block: readonly Field[], ...data: readonly Buffer[]) =>
+/** A call on stream 1 whose requests have not ended. */
+const begun = (path: string, payload: Buffer) =>
   Buffer.concat([
-    headersFrame(1, block),
-    ...data.map((payload) => frame(frameType.data, { streamId: 1, payload })),
+    headersFrame(1, fields({ ":path": path, "content-type": "application/grpc", te: "trailers" })),
+    frame(frameType.data, { streamId: 1, payload }),
   ]);
-
-const rpc = (path: string, contentType = "application/grpc") =>
-  fields({ ":path": path, "content-type": contentType, te: "trailers" });
 
 const watch = "/grpc.health.v1.Health/Watch";
 const reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
@@ -135,34 +130,11 @@ describe("over HTTP/2", () => {
     const taken = frame(frameType.rstStream, { streamId: 1, payload: Buffer.alloc(4) });
     for (const end of [taken, Buffer.alloc(0)]) {
       using connection = await open();
-      connection.write(Buffer.concat([begun(rpc(path), Buffer.of(0, 0, 0, 0, 9, 1)), ping]));
+      connection.write(Buffer.concat([begun(path, Buffer.of(0, 0, 0, 0, 9, 1)), ping]));
       await answer(connection, ({ type }) => type === frameType.ping);
       connection.write(end);
     }
     await expectNextAnswered();
     expect(server.log.lines.filter(({ level }) => level === "error")).toEqual([]);
   });
-
-  test.each([
-    [createPlantPath, "application/grpc"],
-    ["/grpc.health.v1.Health/Check", "application/grpc"],
-    [watch, "application/grpc"],
-    [watch, "application/grpc-web"],
-    [watch, "application/connect+proto"],
-    [reflection, "application/grpc"],
-  ])(
-    "lets go of a client that leaves once its message to %s as %s was found too large",
-    async (path, contentType) => {
-      using connection = await open();
-      // Of a message over every limit; more is under way when it is refused.
-      const payload = Buffer.alloc(16_000);
-      payload.writeUInt32BE(2 ** 30, 1);
-      const data = Buffer.concat(Array(4).fill(frame(frameType.data, { streamId: 1, payload })));
-      connection.write(Buffer.concat([begun(rpc(path, contentType)), data]));
-      await answer(connection, ({ type }) => type === frameType.rstStream);
-      connection.write(data);
-      connection.write(frame(frameType.goaway, { payload: Buffer.alloc(8) }));
-      await connection.untilClosed();
-    },
-  );
 });
