@@ -1,13 +1,11 @@
 /** Requests that violate HTTP/2 itself, frame by frame. */
 import { Code } from "@connectrpc/connect";
 import {
-  errorCode,
   type Frame,
   flag,
   frame,
   frameType,
   headersFrame,
-  resetFrame,
 } from "../../../packages/gateway/test/support/frames.ts";
 import { knownToken } from "../test-server.ts";
 
@@ -35,11 +33,6 @@ export function request(block: readonly Field[], streamId = 1): Buffer {
     headersFrame(streamId, block),
     frame(frameType.data, { flags: flag.endStream, streamId, payload: plant }),
   ]);
-}
-
-/** A request that its client cancels at once. */
-export function takenBack(streamId: number): Buffer {
-  return Buffer.concat([headersFrame(streamId, right), resetFrame(streamId, errorCode.cancel)]);
 }
 
 /** Whether a frame from the server ends an answer, or the connection. */
