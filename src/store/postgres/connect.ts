@@ -33,19 +33,21 @@ export async function connectToAny(
 }
 
 /**
- * Asks all hosts for their timelines, so that the primary from before a failover is not used. One
- * that is silent delays this by a second at most.
+ * Asks all hosts but one in use for their timelines, so that the primary from before a failover is
+ * not used. One that is silent delays this by a second at most.
  */
 export async function withTimelines(
   address: PostgresAddress,
   limits: PostgresLimits,
+  inUse?: Host,
 ): Promise<PostgresAddress> {
-  const { hosts } = address;
-  if (hosts.length === 1) return address;
-  const asked = { ...address, timelines: new Map<string, string>() };
+  const { hosts, timelines = new Map<string, string>() } = address;
+  if (hosts.length === 1 || timelines.has("unknown")) return address;
+  const asked = { ...address, timelines };
   const connectTimeoutMs = limits.aliveIntervalMs;
   const options = { address: asked, limits: { ...limits, connectTimeoutMs }, connectTimeoutMs };
-  const asking = hosts.map(async (host) => (await connectTo(host, options)).close());
+  const others = hosts.filter((host) => host !== inUse);
+  const asking = others.map(async (host) => (await connectTo(host, options)).close());
   // A pooler answers for a server that hangs, until a statement.
   const isLate = delay(connectTimeoutMs, undefined, { ref: false });
   await Promise.race([Promise.allSettled(asking), isLate]);

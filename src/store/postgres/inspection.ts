@@ -1,4 +1,5 @@
 import type { PostgresAddress } from "./address.ts";
+import { withTimelines } from "./connect.ts";
 import type { PostgresLimits } from "./limits.ts";
 import { assertNodes, readNode, readNodes } from "./nodes.ts";
 import { type Placement, readPlacement } from "./placement.ts";
@@ -9,8 +10,11 @@ import { assertServer } from "./settings.ts";
 export type Inspection = ReturnType<typeof createInspection>;
 
 /** Repeats the checks of opening: a reload or an ALTER TABLE takes effect without notice. */
-export function createInspection(address: PostgresAddress, { inspectIntervalMs }: PostgresLimits) {
+export function createInspection(address: PostgresAddress, limits: PostgresLimits) {
+  const isOld = (time: number) => performance.now() - time >= limits.inspectIntervalMs;
   const passedAt = new WeakMap<Session, number>();
+  let askedAt = performance.now();
+  let answeredAt = askedAt;
   let placement: Placement | undefined;
 
   /** @throws {StoreOpenError} or the error that prevented the inspection, as all of these do. */
@@ -24,7 +28,15 @@ export function createInspection(address: PostgresAddress, { inspectIntervalMs }
   /** Before each write, unless the session passed a moment ago, so that none is unguarded. */
   async function runWhenDue(session: Session): Promise<void> {
     const before = passedAt.get(session) ?? Number.NEGATIVE_INFINITY;
-    if (performance.now() - before >= inspectIntervalMs) await run(session);
+    if (before < answeredAt || isOld(before)) await run(session);
+  }
+
+  /** An old primary does not know of a promotion. Nothing waits for a host that is silent. */
+  async function askOthers({ host }: Session): Promise<void> {
+    if (address.hosts.length === 1 || !isOld(askedAt)) return;
+    askedAt = performance.now();
+    await withTimelines(address, limits, host);
+    answeredAt = performance.now();
   }
 
   return {
@@ -38,6 +50,7 @@ export function createInspection(address: PostgresAddress, { inspectIntervalMs }
      * session on a node, which is inspected there.
      */
     async runWhole(session: Session, isOpen = (_node: string) => false): Promise<void> {
+      void askOthers(session);
       await run(session);
       placement = await readPlacement(session);
       if (placement === undefined || [...placement.nodes.keys()].every(isOpen)) return;
