@@ -10,9 +10,10 @@ export async function connectToAny(
   address: PostgresAddress,
   limits: PostgresLimits,
   connectTimeoutMs = limits.connectTimeoutMs,
+  hosts = address.hosts,
 ): Promise<Session> {
   const tries: Promise<Session>[] = [];
-  for (const host of address.hosts) {
+  for (const host of hosts) {
     const trying = connectTo(host, { address, limits, connectTimeoutMs });
     tries.push(trying);
     const isLate = delay(limits.nextHostDelayMs, false, { ref: false });
@@ -27,7 +28,7 @@ export async function connectToAny(
   } catch (error) {
     // In the order of the tries.
     const { errors } = error as AggregateError;
-    const failures = address.hosts.map((host, i) => [describeHost(host), errors[i]] as const);
+    const failures = hosts.map((host, i) => [describeHost(host), errors[i]] as const);
     throw new NoHost(new Map(failures));
   }
 }

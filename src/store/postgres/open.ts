@@ -43,8 +43,7 @@ export async function openEngine(
     const pool = createPool(() => connectToAny(found, limits), limits, session);
     // Connecting to a node that hangs is given up as soon as a statement would be.
     const nodeTimeoutMs = Math.min(limits.connectTimeoutMs, 2 * limits.aliveIntervalMs);
-    const connectTo = (host: Host) =>
-      connectToAny({ ...found, hosts: [host] }, limits, nodeTimeoutMs);
+    const connectTo = (host: Host) => connectToAny(found, limits, nodeTimeoutMs, [host]);
     const engine = createPostgresEngine(pool, inspection, {
       connectionsMax: address.connectionsMax,
       connectTo,

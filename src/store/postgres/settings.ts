@@ -42,8 +42,9 @@ async function assertNewest(session: Session, { hosts, timelines }: PostgresAddr
     return [];
   });
   // A node of Citus may have begun as a standby of another that goes on.
-  const peers = hosts.includes(session.host) ? hosts : [session.host];
-  const key = `${cluster} ${peers.map(describeHost)}`;
+  const own = describeHost(session.host);
+  const peers = hosts.map(describeHost);
+  const key = `${cluster} ${peers.includes(own) ? peers : own}`;
   if (String(timeline) >= (timelines.get(key) ?? "")) timelines.set(key, String(timeline));
   else {
     const problem = `${describeHost(session.host)} was the primary before a failover, and would lose plants; make it a standby, or shut the newer one down and restart plant-store`;

@@ -140,7 +140,7 @@ test.each<[timelines: readonly string[], failure?: object]>([
         if (!text.includes("pg_control")) return text.includes("FROM unnest") ? utf8 : columns;
         return timeline.length < 2 ? [["7", timeline]] : Promise.reject(errorOf(timeline));
       };
-      const host = index === 1 ? { name: "w1", port: 1 } : address.hosts[0];
+      const host = index === 1 ? { name: "w1", port: 1 } : { ...address.hosts[0] };
       await run({ host, query } as unknown as Session);
     }
   };
