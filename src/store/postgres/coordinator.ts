@@ -51,10 +51,14 @@ export function createCoordinator(query: (text: string) => Promise<readonly Row[
   };
 }
 
-/** The lock comes first: it waits for the end of what replaces the table. */
+/**
+ * The lock comes first: it waits for the end of what replaces the table. While Citus gives a node
+ * its metadata again, plants may be a local table there, whose rows nobody sees later.
+ */
 const question = `
   SELECT lock_relation_if_exists('@schema@.plants', 'ROW SHARE'), to_regclass('@schema@.plants')::oid,
-    (SELECT groupid FROM pg_dist_local_group) = ${coordinator}, groupid::text, nodename, nodeport
+    (SELECT groupid FROM pg_dist_local_group) = ${coordinator},
+    CASE WHEN hasmetadata AND metadatasynced THEN groupid::text END, nodename, nodeport
   FROM pg_dist_node WHERE noderole = 'primary' AND isactive`;
 
 /** A statement on a worker for plants of other workers meets no lock either. @throws {Unconfirmed} */

@@ -161,8 +161,8 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
     };
   }
 
-  test("a plant that a worker has while the table is replaced is confirmed in the new table", async () => {
-    const { url, kept, first, second, untilOnWorker } = await openBoth();
+  test("a plant that a worker has while its table or metadata is replaced is confirmed in the new table", async () => {
+    const { url, kept, first, second, third, untilOnWorker } = await openBoth();
     const store = await openTestStore(url);
     await store.create(first);
     expect(await kept()).toEqual([]);
@@ -177,6 +177,9 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
     await replacing.query("COMMIT");
     await creating.done;
     expect(await kept()).toEqual([second]);
+    await replacing.query("UPDATE pg_dist_node SET metadatasynced = false");
+    await store.create(third);
+    expect(await kept()).toEqual([second, third]);
   });
 
   test.each(["refuse", "hang"] as const)(
