@@ -43,11 +43,10 @@ async function assertNewest(session: Session, { hosts, timelines }: PostgresAddr
   });
   // A node of Citus may have begun as a standby of another that goes on.
   const own = describeHost(session.host);
-  const peers = hosts.map(describeHost);
-  const key = `${cluster} ${peers.includes(own) ? peers : own}`;
+  const key = `${cluster} ${hosts.map(describeHost).includes(own) ? "" : own}`;
   if (String(timeline) >= (timelines.get(key) ?? "")) timelines.set(key, String(timeline));
   else {
-    const problem = `${describeHost(session.host)} was the primary before a failover, and would lose plants; make it a standby, or shut the newer one down and restart plant-store`;
+    const problem = `${own} was the primary before a failover, and would lose plants; make it a standby, or shut the newer one down and restart plant-store`;
     throw new StoreOpenError("inaccessible", problem);
   }
 }
