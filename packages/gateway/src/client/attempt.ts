@@ -32,11 +32,14 @@ export class Attempt {
     const stream = connection.open(headers);
     this.stream = stream;
     const destroy = stream.destroy.bind(stream);
-    // A reset behind the whole answer takes nothing from it, as in grpc-go and grpc-java. Armeria sends
-    // one where requests go on. Node would discard what is unread, unless its code is NO_ERROR.
+    // A reset takes nothing from what came before it, as in grpc-go and grpc-java. Armeria sends one behind
+    // the whole answer where requests go on. Node would discard what is unread, unless its code is NO_ERROR.
     stream.destroy = (error) => {
       const isWanted = error === undefined && stream.rstCode !== 0 && !this.#isLeft;
-      return isWanted && isUnread(stream) ? stream.once("end", () => destroy()) : destroy(error);
+      if (isWanted && stream.readableLength > 0) stream.push(null);
+      // Before others hear of the end, who look for the error.
+      const later = () => stream.prependOnceListener("end", () => destroy());
+      return isWanted && isUnread(stream) ? later() : destroy(error);
     };
     stream.on("response", (head, flags) => {
       this.head = head;

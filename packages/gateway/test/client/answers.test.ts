@@ -27,10 +27,14 @@ import {
 } from "./fake-server.ts";
 import { answerFrames, grpcFields, notFound, openRaw } from "./raw-server.ts";
 
-/** Every kind of call that has an answer. */
+/** Every kind of call that has an answer. That of a stream tells what came before its error. */
 const kinds: Readonly<Record<string, (caller: Caller) => Promise<unknown>>> = {
   unary: call,
-  "server stream": ({ catalog }) => collect(catalog.watchVolumes({ parent: "shelves/a" })),
+  "server stream": ({ catalog }) => {
+    const before: object[] = [];
+    const tell = (error: Error) => Promise.reject(Object.assign(error, { before }));
+    return collect(catalog.watchVolumes({ parent: "shelves/a" }), before).catch(tell);
+  },
   "client stream": ({ catalog }) => catalog.importVolumes(createAsyncIterable([{}])),
 };
 const kindNames = Object.keys(kinds);
@@ -250,7 +254,8 @@ test.each(
     // The proxy tells an overloaded server by its cause.
     const isCalm = reset === constants.NGHTTP2_ENHANCE_YOUR_CALM;
     const cause = isCalm ? { cause: { code: "ERR_HTTP2_STREAM_ERROR" } } : {};
-    expect(await outcomeOf(raw, kind), before).toMatchObject({ code, ...cause });
+    const whole = kind === "server stream" ? { before: count === 2 ? [{}] : [] } : {};
+    expect(await outcomeOf(raw, kind), before).toMatchObject({ code, ...cause, ...whole });
     expect(raw.sockets.length).toBe(1);
   }
 });

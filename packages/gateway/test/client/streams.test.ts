@@ -163,11 +163,10 @@ test("an error behind messages comes behind them, with its headers and trailers"
   const told: unknown[] = [];
   const onHeader = (header: Headers) => told.push(header.get("x-before"));
   const answers = fields.client.repeat({ string: "one" }, { onHeader });
-  const error = await failureOf(
-    (async () => {
-      for await (const { string } of answers) told.push(string);
-    })(),
-  );
+  const reading = async () => {
+    for await (const { string } of answers) told.push(string);
+  };
+  const error = await failureOf(reading());
   expect(error).toMatchObject({ code: Code.OutOfRange, rawMessage: "no more" });
   expect([error.metadata.get("x-before"), error.metadata.get("x-behind")]).toEqual(["1", "2"]);
   expect(told).toEqual(["1", "one"]);
