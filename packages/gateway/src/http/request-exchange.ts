@@ -155,15 +155,16 @@ export function urlOf(request: NodeRequest): string | undefined {
 /**
  * Sends 100 (Continue) when the body of a request is first read. So a request that is rejected by
  * its headers never asks for the body (RFC 9110 section 10.1.1). For listeners of `checkContinue`
- * only: for other requests, Node has already sent it.
+ * only: for other requests, Node has already sent it. A body that is here already gets it too, or Node
+ * would close the connection, with the requests behind it.
  */
 export function continueWhenRead(request: NodeRequest, response: NodeResponse): void {
-  const read = request._read;
-  request._read = (size) => {
-    request._read = read;
+  const { read } = request;
+  request.read = (size) => {
+    request.read = read;
     // What is read after the answer has begun, or is no longer possible, is discarded.
     const isClosed = "stream" in response && (response.stream.destroyed || response.stream.closed);
     if (!response.headersSent && !isClosed) response.writeContinue();
-    read.call(request, size);
+    return read.call(request, size);
   };
 }
