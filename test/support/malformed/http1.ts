@@ -50,6 +50,7 @@ export const rows: readonly Row[] = [
     "a negative length": ofLength(-1),
     "two lengths": ofLength("23\r\nContent-Length: 24"),
     "a length and chunks": { framing: `Content-Length: 5\r\n${chunked}`, body: "0\r\n\r\n" },
+    "chunks in HTTP/1.0": { line: "POST /plants HTTP/1.0", ...chunks("0\r\n\r\n") },
     "a chunk size of letters": chunks("zz\r\n"),
     "a chunk longer than its size": chunks("2\r\n{}}\r\n0\r\n\r\n"),
     "chunks that hold half a plant": chunks('6\r\n{"id":\r\n0\r\n\r\n'),

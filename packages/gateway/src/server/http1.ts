@@ -76,9 +76,11 @@ export function createHttp1Server(
       }
       if (socket[isRefused] && wholeRequests(socket) === 0) socket.destroy();
     });
-    // The parser accepts any version.
-    if (request.httpVersionMajor === 1) handler(request, response);
-    else refusals.onResponse(response, "malformed");
+    const { httpVersion, httpVersionMajor, headers } = request;
+    // The parser accepts any version, and chunks in 1.0, which a proxy may frame otherwise (RFC 9112, 6.1).
+    const isCoded = httpVersion === "1.0" && headers["transfer-encoding"] !== undefined;
+    if (httpVersionMajor === 1 && !isCoded) handler(request, response);
+    else refuseLast(socket, "malformed", refusals);
   };
   server.on("request", serveRequest);
   server.on("checkContinue", (request, response) => {
