@@ -154,7 +154,9 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
     const accepted = (terms.acceptCoding && headers[terms.acceptCoding]) ?? null;
     let compression = uncompressed;
     let { header } = wire;
-    if (asked !== null || accepted !== null) {
+    // As in grpc-go. grpc-js loses compressed messages that an error follows.
+    const waitsToBeAsked = spec.kind !== "unary" && terms.protocol === "grpc";
+    if (asked !== null || (accepted !== null && !waitsToBeAsked)) {
       const { acceptCompression: own } = options;
       compression = compressionNegotiate(own, asked, accepted, `${terms.acceptCoding}`);
       const { response, error } = compression;
