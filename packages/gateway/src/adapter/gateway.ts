@@ -197,7 +197,7 @@ function notFoundRoute(notFoundError: CommonOptions["notFoundError"]): Route {
   };
 }
 
-const renderConnect: RenderError = ({ status, error }) => ({
+export const renderConnect: RenderError = ({ status, error }) => ({
   status,
   body: errorToJson(error, undefined),
 });

@@ -216,7 +216,7 @@ export function refuseLast(
   const isNext = wholeRequests(socket) === 0;
   const canAnswer = isNext && socket.writable && !(isPart && last.headersSent);
   const answer = isPart ? last : undefined;
-  const error = refusals.report(kind, socket, { answer, canAnswer });
+  const response = refusals.report(kind, socket, answer?.req.headers, { answer, canAnswer });
   if (!isNext) {
     if (last?.req.complete) last.shouldKeepAlive = false;
     // The answers may never end or never be read, and no other limit applies.
@@ -224,7 +224,7 @@ export function refuseLast(
     socket.once("close", () => clearTimeout(cutOff));
     return;
   }
-  if (canAnswer) refusals.answerOnSocket(socket, error, isPart && last.req.method === "HEAD");
+  if (canAnswer) refusals.answerOnSocket(socket, response, isPart && last.req.method === "HEAD");
   else socket.destroy();
 }
 

@@ -75,7 +75,7 @@ export function createHttp2Server(
     if (request.stream.readableEnded) request.push(null);
     request.stream.once("finish", () => leaveRequest(request.stream));
     const isOversized = headerBytes(request.rawHeaders) > limits.headerBytesMax;
-    if (isOversized) refusals.onResponse(response, "oversized");
+    if (isOversized) refusals.onStream(request.stream, "oversized", request.headers);
     else void handler(request, response);
   };
   server.on("request", answer);
@@ -208,7 +208,7 @@ function limitSession(
           continue;
         }
         const canAnswer = !stream.headersSent && !stream.destroyed && !stream.closed;
-        if (canAnswer) refusals.onStream(stream, "late");
+        if (canAnswer) refusals.onStream(stream, "late", exchangeOf(stream)?.headers);
         stream.close(http2.constants.NGHTTP2_CANCEL);
       }
       if (isTimed || !isResting()) return;

@@ -4,11 +4,15 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex, Writable } from "node:stream";
 import { Code } from "@connectrpc/connect";
-import { RestFailure } from "../errors/http.ts";
+import { renderConnect } from "../adapter/gateway.ts";
+import { protocolOf } from "../adapter/observer.ts";
+import { errorResponse, RestFailure } from "../errors/http.ts";
 import { plainAddress } from "../http/address-key.ts";
 import type { Response } from "../http/exchange.ts";
+import type { RequestHeaders } from "../http/headers.ts";
 import { exchangeOf } from "../http/node-exchange.ts";
 import type { NodeResponse } from "../http/request-exchange.ts";
+import { trailersOnly } from "../rpc/grpc.ts";
 
 const failures = {
   malformed: [400, Code.InvalidArgument, "the request is not valid HTTP/1.1"],
@@ -55,42 +59,46 @@ export function createRefusals(
   function report(
     kind: AnsweredRefusal,
     socket: Duplex | undefined,
+    headers: RequestHeaders = {},
     { answer, canAnswer = true }: { answer?: Writable | undefined; canAnswer?: boolean } = {},
-  ): RestFailure {
+  ): Response {
     const error = new RestFailure(...(failures[kind] as ConstructorParameters<typeof RestFailure>));
-    const status = canAnswer ? error.status : undefined;
+    const response = answerTo(headers, error);
+    const status = canAnswer ? response.status : undefined;
     const exchange = answer && exchangeOf(answer);
     exchange?.refuse({ error, status });
     const peerAddress = plainAddress((socket as Socket | undefined)?.remoteAddress);
     onRefusal({ kind, error, status, peerAddress, isCall: exchange !== undefined });
-    return error;
+    return response;
+  }
+
+  /** Clients of RPC read most statuses of HTTP as UNKNOWN, and those of gRPC take any body for messages. */
+  function answerTo(headers: RequestHeaders, error: RestFailure): Response {
+    const protocol = protocolOf(headers, false);
+    if (protocol.startsWith("grpc")) return trailersOnly(headers["content-type"], error);
+    if (protocol === "connect") return errorResponse(error, { renderError: renderConnect });
+    return responseFor(error);
   }
 
   function onResponse(response: NodeResponse, kind: AnsweredRefusal): void {
-    const { status, header, body } = render(report(kind, response.req.socket));
-    response.writeHead(status, header);
+    const { status, header, body } = report(kind, response.req.socket);
+    response.writeHead(status, header as OutgoingHttpHeaders);
     response.end(body);
   }
 
-  function onStream(stream: ServerHttp2Stream, kind: AnsweredRefusal): void {
-    const failure = report(kind, stream.session?.socket, { answer: stream });
-    const { status, header, body } = render(failure);
-    stream.respond({ ":status": status, ...header });
-    stream.end(body);
+  function onStream(stream: ServerHttp2Stream, kind: AnsweredRefusal, headers?: RequestHeaders) {
+    const response = report(kind, stream.session?.socket, headers, { answer: stream });
+    const { status, header, body } = response;
+    stream.respond({ ":status": status, ...header }, { endStream: body === "" });
+    if (body !== "") stream.end(body);
   }
 
   /** Answers on the socket of an HTTP/1.1 connection, and closes it. @param isHead As the method. */
-  function answerOnSocket(socket: Duplex, error: RestFailure, isHead: boolean): void {
-    const { status, header, body } = render(error);
+  function answerOnSocket(socket: Duplex, { status, header, body }: Response, isHead: boolean) {
     const lines = Object.entries({ ...header, connection: "close" });
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
     socket.once("finish", () => closeSoon(socket));
     socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${isHead ? "" : body}`);
-  }
-
-  function render(failure: RestFailure) {
-    const { status, header, body } = responseFor(failure);
-    return { status, header: header as OutgoingHttpHeaders, body };
   }
 
   return { idleTimeoutMs, ofHandshake, report, onResponse, onStream, answerOnSocket };

@@ -141,12 +141,14 @@ test("over HTTP/2, each header field counts 32 bytes more than its text", async 
     const headers = { ...own, ...createRequest.headers, ...more, "x-long": "" };
     const texts = Object.entries(headers).flat();
     headers["x-long"] = "x".repeat(bytes - texts.join("").length - 16 * texts.length);
-    return (await exchangeOn(session, { ...createRequest, headers })).status;
+    const answer = await exchangeOn(session, { ...createRequest, headers });
+    return answer.headers.get("grpc-status") ?? answer.status;
   };
   for (const more of [{}, { expect: "100-continue" }]) {
     expect(await statusOf(1000, more)).toBe(200);
     expect(await statusOf(1001, more)).toBe(431);
   }
+  expect(await statusOf(1001, { "content-type": "application/grpc" })).toBe("8");
   // The client has acknowledged the settings by now, so Node enforces its own limit.
   expect(await statusOf(4000, {})).toBe(431);
 });
