@@ -49,7 +49,7 @@ const server = useTestServer();
 test.each<[line: string, code: number, message: RegExp]>([
   ["export --store sqlite:@/none.db -o @/x.csv", 1, /no store at/],
   ["export --store sqlite:@/earlier.db", 1, /the schema of an earlier release; run plant-store mi/],
-  ["export --store sqlite:@/foreign.db", 1, /is not the database of a plant store/],
+  ["export --store sqlite:@/foreign.db", 1, /is the database of another program/],
   ["export --store sqlite:@/plants.db -o @/none/x", 1, /cannot write .*none\/x: no such file or/],
   [`copy --from ${away} --to sqlite:@/b.db`, 1, /cannot connect to 127\.0\.0\.1:1/],
   ["copy --from sqlite:@/none.db --to sqlite:@/b.db", 1, /there is no store at .*none\.db/],
@@ -158,14 +158,14 @@ const opening = [
   "migrate up --store sqlite:#",
   "copy --from sqlite:@/b.db --to sqlite:#",
   "serve --port 0 --store sqlite:#",
+  "export --store sqlite:#",
+  "backup @/c.db --store sqlite:#",
+  "copy --from sqlite:# --to sqlite:@/c.db",
 ];
 const all = [
   ...opening,
-  "export --store sqlite:#",
   "export -o # --force --store sqlite:@/b.db",
   "backup # --force --store sqlite:@/b.db",
-  "backup @/c.db --store sqlite:#",
-  "copy --from sqlite:# --to sqlite:@/c.db",
 ];
 
 test.each<[string, readonly string[], (path: string, backup: string) => void]>([

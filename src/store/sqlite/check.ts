@@ -4,7 +4,6 @@ import { type Finding, finding } from "../options.ts";
 import { assertDurable, assertExists, configure, openError, openForReading } from "./database.ts";
 import { assertDriver, type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
-import { assertOurs } from "./files.ts";
 import { assertPlantStore, migrations } from "./schema.ts";
 import { describeUsers } from "./users.ts";
 
@@ -27,7 +26,6 @@ export async function* checkDatabase(path: string): AsyncGenerator<Finding, void
     if (servers.includes(",")) {
       yield finding("warn", "servers", `several have it open, run one for each file${servers}`);
     }
-    assertOurs(file, "r");
     using db = openForReading(file);
     yield* checkOpen(db, file);
   } catch (error) {

@@ -54,8 +54,10 @@ export function assertExists(path: string): void {
     throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
 }
 
-export function openForReading(path: string): Database {
+/** @param isOpen Whether this process has it open, so that it must not be opened to look at it. */
+export function openForReading(path: string, isOpen = false): Database {
   assertExists(path);
+  if (!isOpen) assertOurs(path, "r");
   return openFile(path, { readOnly: true, timeout: busyTimeoutMs }, isWhole(path));
 }
 
@@ -64,7 +66,6 @@ export function readSchemaState(path: string): SchemaState {
   const latest = migrations.length;
   assertNoLostLog(path);
   if (fileId(path) === undefined) return { version: 0, latest };
-  assertOurs(path, "r");
   try {
     using db = openForReading(path);
     return { version: readVersion(db), latest };

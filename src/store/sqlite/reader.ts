@@ -5,6 +5,7 @@ import { openError, openForReading } from "./database.ts";
 import { type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertPlantStore, migrations } from "./schema.ts";
+import { isOpen } from "./thread.ts";
 
 type Row = readonly [id: bigint, ...texts: (string | null)[]];
 
@@ -20,8 +21,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export function openSqliteReader(path: string): PlantReader {
   let db: Database | undefined;
   try {
-    // Not with the header first: closing another descriptor would release this process's locks.
-    db = openForReading(path);
+    db = openForReading(path, isOpen(path));
     if (assertPlantStore(db) !== migrations.length) {
       const problem = `${path} has the schema of an earlier release; run plant-store migrate up --store URL first`;
       throw new StoreOpenError("unsupported", problem);

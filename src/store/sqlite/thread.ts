@@ -24,6 +24,7 @@ const workerUrl = new URL(`./worker${extname(import.meta.url)}`, import.meta.url
 
 /** Absolute paths of the databases that threads of this process have open. */
 const openPaths = new Set<string>();
+export const isOpen = (path: string) => openPaths.has(path);
 
 /** An error of SQLite. `code` is the name of its extended code, or the class of another error. */
 class SqliteFailure extends StoreError {

@@ -169,7 +169,7 @@ function main(): void {
   /** While it is open, closing does not checkpoint, which could overwrite replaced files. */
   function openReader(): Database | undefined {
     try {
-      const reader = openForReading(path);
+      const reader = openForReading(path, true);
       readValue(reader, "PRAGMA user_version");
       return reader;
     } catch {
