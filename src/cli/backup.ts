@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { Command } from "commander";
 import { listenForStop } from "connect-gateway-kit/command/process";
 import { SettingsError } from "connect-gateway-kit/settings";
@@ -32,7 +31,7 @@ async function backUp(file: string, flags: Flags): Promise<void> {
   using stop = listenForStop();
   using progress = createProgress();
   const force = flags["force"] === true;
-  await using output = await openOutputFile({ path: resolve(file), kind: "a backup", force });
+  await using output = await openOutputFile({ path: file, kind: "a backup", force });
   const onProgress = (done: number, total: number) => progress.update("copying pages", done, total);
   const onCopied = () => stop[Symbol.dispose](); // then a signal ends the process
   const backup = { file: output.temporary, signal: stop.signal, onProgress, onCopied };

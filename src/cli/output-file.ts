@@ -15,7 +15,7 @@ export interface OutputTarget {
 
 /** A file that appears at its path complete and synced, or not at all. */
 export interface OutputFile extends AsyncDisposable {
-  /** The temporary file to fill. It is empty, and only its owner can read it. */
+  /** The temporary file to fill, absolute. It is empty, and only its owner can read it. */
   readonly temporary: string;
   write(bytes: Uint8Array): Promise<void>;
   commit(): Promise<void>;
@@ -62,6 +62,7 @@ function assertName(path: string): void {
     const problem = `cannot write ${path}: it looks like a standard stream; name a file`;
     throw new CommandFailure(2, problem);
   }
+  if (path.endsWith("/")) throw new CommandFailure(2, `cannot write ${path}: it names a folder`);
   if (!besideName.test(realPath(path))) return;
   const problem = `cannot write ${path}: SQLite uses such names beside a store; name another file`;
   throw new CommandFailure(1, problem);

@@ -108,7 +108,7 @@ export function logPath(path: string): string {
   return `${fs.realpathSync(path)}-wal`;
 }
 
-/** Follows a link, also to a file that does not exist yet. */
+/** Absolute. Follows a link, also to a file that does not exist yet. */
 export function realPath(path: string): string {
   try {
     const real = fs.realpathSync(path);
@@ -117,7 +117,8 @@ export function realPath(path: string): string {
   } catch (error) {
     const isMissing = codeOf(error) === "ENOENT";
     const isLink = isMissing && fs.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink();
-    return isLink ? realPath(resolve(fs.realpathSync(dirname(path)), fs.readlinkSync(path))) : path;
+    if (!isLink) return resolve(path);
+    return realPath(resolve(fs.realpathSync(dirname(path)), fs.readlinkSync(path)));
   }
 }
 
