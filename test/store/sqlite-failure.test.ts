@@ -67,7 +67,6 @@ test.each([
   [sqliteError(10 + 99 * 256), "SQLITE_IOERR_99", "SQLITE_IOERR"],
   [sqliteError(255), "SQLITE_255", "SQLITE_255"],
   [systemError("ENOSPC"), "SQLITE_FULL", "SQLITE_FULL"],
-  [systemError("EDQUOT"), "SQLITE_FULL", "SQLITE_FULL"],
   [systemError("EIO"), "Error", "Error"],
   [new TypeError("no"), "TypeError", "TypeError"],
   [new StoreOpenError("damaged", "no"), "StoreOpenError", "StoreOpenError"],
@@ -85,8 +84,9 @@ test.each([
   [sqliteError(10 + 19 * 256), "inaccessible", "no space left"],
   [sqliteError(10 + 6 * 256), "inaccessible", "no space left"],
   [systemError("ENOSPC"), "inaccessible", "no space left"],
-  [sqliteError(10 + 4 * 256), "inaccessible", "disk reported an error"],
-  [sqliteError(8), "inaccessible", "read-only"],
+  [sqliteError(10 + 4 * 256), "inaccessible", "disk reported an error, or a quota"],
+  [sqliteError(10 + 21 * 256), "inaccessible", "use a local disk (SQLITE_IOERR_SHMMAP)"],
+  [sqliteError(8 + 6 * 256), "inaccessible", "its folder is read-only"],
   [sqliteError(1), "damaged", "not as this release left it"],
 ])("%o when a store is opened: %s", (error, code, text) => {
   const opening = openError("/a/plants.db", error);

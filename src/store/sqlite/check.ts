@@ -105,6 +105,7 @@ function* checkRights(path: string): Generator<Finding, void> {
 const fileSystems: ReadonlyMap<number, string> = new Map([
   [0x01_02_19_94, "is in memory (tmpfs): plants are gone with the machine; use a disk"],
   [0x69_69, "is on NFS, where locks and syncs are not to be relied on; use a local disk"],
+  [0x65_73_55_46, "is on FUSE; if that is a network drive, such as sshfs, use a local disk"],
   [0xff_53_4d_42, "is on a network drive (CIFS); use a local disk"],
   [0xfe_53_4d_42, "is on a network drive (SMB); use a local disk"],
 ]);

@@ -145,10 +145,11 @@ const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>
   ],
   SQLITE_CORRUPT: ["damaged", "the database is damaged; restore it from a backup"],
   SQLITE_FULL: ["inaccessible", "no space left on the disk; free some"],
-  SQLITE_IOERR: ["inaccessible", "the disk reported an error; check it"],
+  SQLITE_IOERR: ["inaccessible", "the disk reported an error, or a quota is used up; check both"],
+  SQLITE_IOERR_SHMMAP: ["inaccessible", "its file system cannot map files; use a local disk"],
   SQLITE_NOTADB: ["foreign", "it is not an SQLite database; name another file in the store URL"],
   SQLITE_PERM: ["inaccessible", "permission denied; give this user the right to write it"],
-  SQLITE_READONLY: ["inaccessible", "it is read-only; give this user the right to write it"],
+  SQLITE_READONLY: ["inaccessible", "it or its folder is read-only; give this user write access"],
 };
 
 export function openError(path: string, error: unknown): StoreOpenError {

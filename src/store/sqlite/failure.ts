@@ -55,8 +55,7 @@ export function failureCode(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   if (error instanceof StoreOpenError && error.cause !== undefined) return failureCode(error.cause);
   if ("errcode" in error && typeof error.errcode === "number") return resultCodeName(error.errcode);
-  const { code } = error as NodeJS.ErrnoException;
-  return code === "ENOSPC" || code === "EDQUOT" ? "SQLITE_FULL" : error.name;
+  return (error as NodeJS.ErrnoException).code === "ENOSPC" ? "SQLITE_FULL" : error.name;
 }
 
 export function describe(error: unknown): Failure {
