@@ -167,7 +167,13 @@ function append(
 
 function syncDirectory(directory: string): void {
   // Windows cannot open a directory, and needs no fsync for one.
-  if (process.platform !== "win32") withFile(directory, fs.constants.O_RDONLY, fs.fsyncSync);
+  if (process.platform === "win32") return;
+  try {
+    withFile(directory, fs.constants.O_RDONLY, fs.fsyncSync);
+  } catch (error) {
+    // We may use a directory that we may not read. Some file systems cannot sync any.
+    if (!/^E(ACCES|INVAL)$/.test(`${(error as NodeJS.ErrnoException).code}`)) throw error;
+  }
 }
 
 function withFile<T>(file: string, flags: number, work: (fd: number) => T): T {

@@ -254,6 +254,8 @@ describe("a failing disk", () => {
     const synced: string[] = [];
     const spy = vi.spyOn(fs, "fsyncSync").mockImplementation((fd) => {
       synced.push(fs.readlinkSync(`/proc/self/fd/${fd}`));
+      // As some file systems do.
+      if (fs.fstatSync(fd).isDirectory()) throw Object.assign(new Error(), { code: "EINVAL" });
     });
     syncBuiltinESMExports();
     onTestFinished(() => {
