@@ -144,7 +144,8 @@ function describeSystemError(error: SystemError): string | undefined {
     return `${error.hostname} cannot be resolved; choose another ${flag}-host`;
   if (path !== undefined) return cannot("use", path, error).message;
   if (syscall !== "listen") return undefined;
-  if (port === -1) return cannot("listen at", `unix:${address}`, error).message;
+  const hint = error.code === "EACCES" ? ", or there is no such folder" : ""; // libuv confuses them
+  if (port === -1) return cannot("listen at", `unix:${address}`, error).message + hint;
   const place = `${address}${port === undefined ? "" : ` port ${port}`}`; // not for port 0
   switch (error.code) {
     case "EADDRINUSE":
