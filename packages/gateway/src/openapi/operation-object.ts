@@ -222,7 +222,8 @@ function requestBody(
     ? !mayBeEmpty(message, taken, place)
     : !isWhole && isRequired(body, "request");
   const types = bodyTypesOf(updateMask);
-  return { required, content: Object.fromEntries(types.map((type) => [type, { schema }])) };
+  const content = exampled(schema, components);
+  return { required, content: Object.fromEntries(types.map((type) => [type, content])) };
 }
 
 function mayBeEmpty(message: DescMessage, taken: Taken, place: "request" | "patch"): boolean {
@@ -236,7 +237,7 @@ function mayBeEmpty(message: DescMessage, taken: Taken, place: "request" | "patc
 
 function responseContent(
   { method, binding: { responseBody } }: Operation,
-  { schemas, errorForm, settings: { openapi } }: OperationContext,
+  { schemas, components, errorForm, settings: { openapi } }: OperationContext,
 ): JsonObject {
   if (isHttpBody(method.output, responseBody)) return binary;
   // Of a reference with members beside it, OpenAPI Generator misspells the type in PHP.
@@ -244,12 +245,19 @@ function responseContent(
     responseBody === undefined
       ? schemas.forMessage(method.output, "response")
       : orNull(responseBody, bare(schemas.forField(responseBody, "response")));
-  if (method.methodKind !== "server_streaming") return { "application/json": { schema } };
+  const isStream = method.methodKind === "server_streaming";
+  if (!isStream) return { "application/json": exampled(schema, components) };
   const error = errorForm.schema; // the last message of a stream may be one
   // Not `required`: code generators merge the members of `anyOf`, and would require it of messages.
   const hasError = { not: { properties: { error: { not: {} } } } };
   const item = { anyOf: [schema, { type: "object", properties: { error }, ...hasError }] };
   return { ...streamContent(item, openapi), "text/event-stream": events(schema, error, openapi) };
+}
+
+/** With the example of its message: Postman, Bruno and MSW do not look for it in the schema. */
+function exampled(schema: JsonObject, components: Components): JsonObject {
+  const { examples } = components.schemas[String(schema["$ref"]).split("/").at(-1) ?? ""] ?? {};
+  return { schema, ...(Array.isArray(examples) && { example: examples[0] }) };
 }
 
 /** The answer for an unset field that has no zero value. */

@@ -293,13 +293,14 @@ describe("options", () => {
     });
   });
 
-  test("examples are added to both forms of a message", () => {
+  test("examples are added to both forms of a message, and to bodies", () => {
     const product = { title: "Basil", cents: "5" };
-    const { schemas } = documentOf(ShopService, {
-      examples: { "openapi.shop.v1.Product": product },
-    }).components;
-    expect(schemas.Product.examples).toEqual([product]);
-    expect(schemas.ProductInput.examples).toEqual([product]);
+    const document = documentOf(ShopService, { examples: { "openapi.shop.v1.Product": product } });
+    const { Product, ProductInput } = document.components.schemas;
+    const { requestBody, responses } = operationOf(document, "CreateProduct");
+    const bodies = [requestBody, responses["200"]].map((one) => one.content["application/json"]);
+    const told = [...bodies.map(({ example }) => example), Product.examples, ProductInput.examples];
+    expect(told).toEqual([product, product, [product], [product]]);
   });
 
   test.each([
