@@ -191,8 +191,8 @@ function documentFor(message: DescMessage) {
 
 function allowsOf(message: DescMessage) {
   const document = documentFor(message);
-  // Generators make types of anyOf, any value of allOf without a type, and twice the same of two numbers.
-  const misread = /(?<!"not":{)(?:"anyOf"|"allOf":\[{"(?!type))|"integer"[^{}]*},{"type":"int/;
+  // Of these, generators make types, any value, twice the same of two numbers, or nothing: ogen fails.
+  const misread = /(?<!"not":{)(?:"anyOf"|"allOf":\[{"(?!type))|"int[^{}]*(?:},{"type":"int|"excl)/;
   expect(JSON.stringify(document)).not.toMatch(misread);
   const content = operationOf(document, "Call").requestBody.content["application/json"];
   return validatorOf(document, content.schema);

@@ -59,11 +59,10 @@ function constrainSet(schema: JsonObject, typed: TypeRules, value: Ruled, place:
   const [kind, rules] = typed;
   if (kind === "enum") return enumSchema(schema, rules, value.enum);
   const integer = value.scalar && integerTypes.get(value.scalar);
-  // A map key is text, even if it has 32 bits.
-  if (kind === "" || integer === undefined || schema["type"] === "integer") {
-    return join(schema, conditionsOf(typed));
-  }
+  if (kind === "" || integer === undefined) return join(schema, conditionsOf(typed));
+  const isNumber = schema["type"] === "integer"; // a map key is text, even if it has 32 bits
   const forms = (values: JsonValue[]): JsonValue[] => {
+    if (isNumber) return values;
     const numbers = values.map(Number).filter(Number.isSafeInteger);
     return [...(place !== "parameter" ? numbers : []), ...values.map(String)];
   };
@@ -72,16 +71,15 @@ function constrainSet(schema: JsonObject, typed: TypeRules, value: Ruled, place:
   if (ranges === undefined) return join(schema, conditions);
   const text = integerText(integer);
   const number = numberWithin(ranges, integerFormat(integer));
-  return join(place === "parameter" ? text : { oneOf: [number, text] }, conditions);
+  const isText = place === "parameter";
+  return join(isNumber ? number : isText ? text : { oneOf: [number, text] }, conditions);
 }
 
 /** One schema for both ranges: of two numbers, OpenAPI Generator makes an enum in Rust with one name twice. */
-function numberWithin(ranges: readonly IntegerRange[], format: string): JsonObject {
-  const [low = {}, high] = ranges.map((one) => integerNumber(format, one));
-  if (high === undefined) return low;
-  const { maximum: last, ...least } = low;
-  const { minimum: first, ...most } = high;
-  return { ...least, ...most, not: { exclusiveMinimum: last, exclusiveMaximum: first } };
+function numberWithin([low, high]: IntegerRanges, format: string): JsonObject {
+  if (high === undefined) return integerNumber(format, low);
+  const { minimum, maximum } = integerNumber(format, { min: low.max + 1n, max: high.min - 1n });
+  return { ...integerNumber(format, { ...low, max: high.max }), not: { minimum, maximum } };
 }
 
 /** The conditions for a value that JSON writes in its own type. */
@@ -105,8 +103,10 @@ function conditionsOf([kind, rules]: TypeRules): JsonObject[] {
   }
 }
 
+type IntegerRanges = readonly [IntegerRange, IntegerRange?];
+
 /** The integers within the bounds; undefined without bounds. */
-function rangesOf(rules: FieldRules, { min, max }: IntegerRange): IntegerRange[] | undefined {
+function rangesOf(rules: FieldRules, { min, max }: IntegerRange): IntegerRanges | undefined {
   const bound = (name: string, shift: bigint): bigint | undefined => {
     const value = rules[name];
     return value === undefined ? undefined : BigInt(String(value)) + shift;
