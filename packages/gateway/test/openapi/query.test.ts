@@ -59,13 +59,12 @@ describe("of a message with a field of every kind", () => {
       values.some((value) => allows(wrapped(one.schema, value))),
     );
     expect(given).not.toEqual([]);
+    expect(JSON.stringify(one.schema)).not.toContain("contentEncoding"); // Go's clients encode none
     for (const { text } of given) {
       const key = one.style === "deepObject" ? keyOf(one.schema) : undefined;
       const query = key === undefined ? name : `${name}[${key}]`;
-      expect([text, isTaken(EveryFieldSchema, `${query}=${encodeURIComponent(text)}`)]).toEqual([
-        text,
-        true,
-      ]);
+      const isSent = isTaken(EveryFieldSchema, `${query}=${encodeURIComponent(text)}`);
+      expect([text, isSent]).toEqual([text, true]);
     }
   });
 

@@ -50,6 +50,8 @@ export function scalarSchema(
     // Not `Int64`: for that, OpenAPI Generator declares Go's NullableInt64 twice.
     return refer(`${name}Input`, () => ({ description, [union]: forms }));
   }
+  // Of a parameter with it, clients of oapi-codegen send each byte as a number.
+  const encoding = place === "parameter" && union === "oneOf" ? {} : { contentEncoding: "base64" };
   switch (type) {
     case ScalarType.BOOL:
       return { type: "boolean" };
@@ -66,7 +68,7 @@ export function scalarSchema(
       return refer(isDouble ? "AnyDouble" : "AnyFloat", () => ({ [union]: forms }));
     }
     case ScalarType.BYTES:
-      return { type: "string", contentEncoding: "base64", pattern: base64Pattern };
+      return { type: "string", ...encoding, pattern: base64Pattern };
     default:
       return { type: "string", ...textConditions(place, textPattern) };
   }
