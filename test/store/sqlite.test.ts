@@ -38,20 +38,6 @@ test("the file is plain SQLite that others read while the store is open, and the
   expect(readValue(openBeside(path), "SELECT count(*) FROM plants")).toBe(1);
 });
 
-test.skipIf(process.platform === "win32")(
-  "files and directories are accessible only to their owner",
-  async () => {
-    const { path, store } = await openFresh();
-    await store.create(plantOf(1));
-    const mode = async (at: string) => (await stat(join(path, at))).mode & 0o777;
-    expect(await mode("../..")).toBe(0o700);
-    expect(await mode("..")).toBe(0o700);
-    const files = await readdir(dirname(path));
-    expect(files.sort()).toEqual(["plants.db", "plants.db-shm", "plants.db-wal"]);
-    for (const file of files) expect(await mode(join("..", file))).toBe(0o600);
-  },
-);
-
 test("texts that a collation takes for equal are those of another plant", async () => {
   const { path, store } = await openFresh();
   openBeside(path).exec(`DROP TABLE plants;
