@@ -4,15 +4,13 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate, setTimeout } from "node:timers/promises";
-import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { openGrpcTransport } from "../../src/client/index.ts";
 import { Subchannel } from "../../src/client/subchannel.ts";
-import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { collect } from "../support/collect.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { patienceMs, within } from "../support/within.ts";
-import { answerOk, call, failureOf, openFakeServer } from "./fake-server.ts";
+import { answerOk, call, failureOf, openCaller, openFakeServer } from "./fake-server.ts";
 import { openFront } from "./front.ts";
 
 const lookup = vi.hoisted(() => vi.fn());
@@ -30,9 +28,9 @@ beforeEach(() => {
 });
 
 function clientOf(port: number, options: { quietMsMax?: number } = {}) {
-  const transport = openGrpcTransport({ url: `http://library.test:${port}`, ...options });
-  onTestFinished(() => transport.close());
-  return { catalog: createClient(CatalogService, transport) };
+  const caller = openCaller({ url: `http://library.test:${port}`, ...options });
+  onTestFinished(() => caller.transport.close());
+  return caller;
 }
 
 /** Of each that a client opens from now on. */
@@ -191,8 +189,7 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
 
     test("is forgotten when its calls are over", async () => {
       const { one, other, port } = await openFronts();
-      const transport = openGrpcTransport({ url: `http://library.test:${port}` });
-      const client = { catalog: createClient(CatalogService, transport) };
+      const client = clientOf(port);
       for (let turn = 0; turn < 4; turn++) {
         resolveTo(turn % 2 === 0 ? first : second);
         vi.advanceTimersByTime(30_001);
@@ -202,7 +199,7 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
         }, patienceMs);
       }
       using destroy = vi.spyOn(Subchannel.prototype, "destroy");
-      transport.close();
+      client.transport.close();
       // The last one, and the one before it.
       expect(destroy).toHaveBeenCalledTimes(2);
     });
@@ -230,8 +227,7 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
           if (!`${headers[":path"]}`.endsWith("WatchVolumes")) return answerOk(stream, headers);
           ends.push(() => answerOk(stream, headers));
         });
-        const transport = openGrpcTransport({ url: `http://library.test:${port}` });
-        const client = { catalog: createClient(CatalogService, transport) };
+        const client = clientOf(port);
         const volumes = collect(client.catalog.watchVolumes({})).catch((reason: unknown) => reason);
         await vi.waitUntil(() => ends.length === 1, patienceMs);
         resolveTo(second);
@@ -243,10 +239,9 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
         vi.advanceTimersByTime(30_001);
         await call(client);
         if (end === "its end") ends[0]?.();
-        else transport.close();
+        else client.transport.close();
         const expected = end === "its end" ? [{}] : { code: Code.Unavailable };
         expect(await within("the end of the call", volumes)).toMatchObject(expected);
-        transport.close();
       },
     );
   });
@@ -282,11 +277,11 @@ test.each(["an address", "a Unix socket"])("%s is not looked up", async (kind) =
     socket.pipe(connect(fake.port, "127.0.0.1")).pipe(socket);
   }).listen(path);
   await once(front, "listening");
-  const transport = openGrpcTransport({ url: kind === "an address" ? fake.url : `unix:${path}` });
-  await call({ catalog: createClient(CatalogService, transport) });
+  const client = openCaller({ url: kind === "an address" ? fake.url : `unix:${path}` });
+  await call(client);
   expect(lookup).not.toHaveBeenCalled();
   expect(fake.sessions).toHaveLength(1);
-  transport.close();
+  client.transport.close();
   front.close();
   await once(front, "close");
 });
@@ -295,9 +290,9 @@ test("a transport that ends while its name is looked up connects to nothing", as
   const found = Promise.withResolvers<{ address: string }[]>();
   lookup.mockReturnValue(found.promise);
   await using fake = await openFakeServer(answerOk);
-  const transport = openGrpcTransport({ url: `http://library.test:${fake.port}` });
-  const failure = failureOf(call({ catalog: createClient(CatalogService, transport) }));
-  transport.close();
+  const client = clientOf(fake.port);
+  const failure = failureOf(call(client));
+  client.transport.close();
   const opened: unknown[] = [];
   onSocket((socket) => opened.push(socket));
   found.resolve([{ address: first }]);

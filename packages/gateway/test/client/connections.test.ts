@@ -10,12 +10,12 @@ import {
 } from "node:http2";
 import { setTimeout } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
-import { Code, createClient } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { CallDeadline } from "../../src/client/call-deadline.ts";
 import { Channel } from "../../src/client/channel.ts";
-import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/index.ts";
+import type { GrpcTransportOptions } from "../../src/client/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { collect } from "../support/collect.ts";
@@ -31,6 +31,7 @@ import {
   type FakeServer,
   failureOf,
   grpcHead,
+  openCaller,
   openFakeServer,
 } from "./fake-server.ts";
 import { openFront } from "./front.ts";
@@ -340,8 +341,7 @@ test.each([
 
 test("a server that comes back is called again, and until then calls fail at once", async () => {
   const first = await openFakeServer(answerOk);
-  const transport = openGrpcTransport({ url: first.url });
-  const client = { catalog: createClient(CatalogService, transport) };
+  using client = openCaller({ url: first.url });
   await call(client);
   await first[Symbol.asyncDispose]();
   await failureOf(call(client));
@@ -354,7 +354,6 @@ test("a server that comes back is called again, and until then calls fail at onc
   expect(performance.now() - begin).toBeLessThan(5000);
   await using _again = await openFakeServer(answerOk, { port: first.port });
   await within("an answer", untilAnswered(client));
-  transport.close();
 });
 
 test("the end of a transport ends its calls, and lets none begin", async () => {
@@ -375,13 +374,11 @@ test("the end of a transport ends calls that wait for room on its connections", 
 });
 
 test("a name that is none is told as that", async () => {
-  const transport = openGrpcTransport({ url: "http://nowhere.invalid:50051" });
-  const client = { catalog: createClient(CatalogService, transport) };
+  using client = openCaller({ url: "http://nowhere.invalid:50051" });
   expect(await failureOf(call(client))).toMatchObject({
     ...unavailable,
     rawMessage: expect.stringContaining("nowhere.invalid"),
   });
-  transport.close();
 });
 
 describe.skipIf(!hasOpenssl)("over TLS", () => {
@@ -410,9 +407,9 @@ describe.skipIf(!hasOpenssl)("over TLS", () => {
     const listener = await listen(server);
     const tls = choose({ ca: ca.pem, cert: client.pem, key: readFileSync(client.keyFile) });
     const url = `https://localhost:${listener.port}`;
-    const transport = openGrpcTransport({ url, ...(tls && { tls }) });
+    const { transport, catalog } = openCaller({ url, ...(tls && { tls }) });
     return {
-      ...{ callers, catalog: createClient(CatalogService, transport) },
+      ...{ callers, catalog },
       async [Symbol.asyncDispose]() {
         transport.close();
         await listener[Symbol.asyncDispose]();
@@ -433,10 +430,9 @@ describe.skipIf(!hasOpenssl)("over TLS", () => {
     const failure = { ...unavailable, rawMessage: message, cause: { message } };
     expect(await failureOf(call(tls))).toMatchObject(failure);
     await using plain = await openFakeServer(answerOk);
-    const transport = openGrpcTransport({ url: plain.url.replace("http:", "https:") });
-    const error = await failureOf(call({ catalog: createClient(CatalogService, transport) }));
+    using client = openCaller({ url: plain.url.replace("http:", "https:") });
+    const error = await failureOf(call(client));
     expect(error.cause).toMatchObject({ code: "EPROTO", message: error.rawMessage });
-    transport.close();
     expect(tls.callers).toEqual([]);
   });
 

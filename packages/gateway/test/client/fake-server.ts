@@ -27,6 +27,12 @@ export type Catalog = ReturnType<typeof createClient<typeof CatalogService>>;
 /** Whoever calls a catalog. */
 export type Caller = Pick<FakeServer, "catalog">;
 
+export function openCaller(options: GrpcTransportOptions) {
+  const transport = openGrpcTransport(options);
+  const catalog = createClient(CatalogService, transport);
+  return { transport, catalog, [Symbol.dispose]: () => transport.close() };
+}
+
 export type Answer = (
   stream: http2.ServerHttp2Stream,
   headers: http2.IncomingHttpHeaders,
@@ -54,11 +60,10 @@ export async function openFakeServer(
     answer(stream, headers, raw);
   });
   const listener = await listen(server, port, host);
-  const transport = openGrpcTransport({ url: listener.url, ...options });
+  const { transport, catalog } = openCaller({ url: listener.url, ...options });
   return {
-    ...{ ...listener, sessions, transport },
+    ...{ ...listener, sessions, transport, catalog },
     untilClosed: () => within("the end of a stream", closed.promise),
-    catalog: createClient(CatalogService, transport),
     async [Symbol.asyncDispose]() {
       transport.close();
       for (const session of sessions) session.destroy();

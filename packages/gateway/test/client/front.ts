@@ -1,8 +1,7 @@
 import { connect as connectTcp, createServer, type Socket } from "node:net";
-import { createClient } from "@connectrpc/connect";
-import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/index.ts";
-import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import type { GrpcTransportOptions } from "../../src/client/index.ts";
 import { listen } from "../support/free-port.ts";
+import { openCaller } from "./fake-server.ts";
 
 export interface FrontOptions extends Partial<GrpcTransportOptions> {
   readonly host?: string;
@@ -38,10 +37,9 @@ export async function openFront(
     else pass();
   });
   const listener = await listen(server, port, host);
-  const transport = openGrpcTransport({ url: listener.url, ...options });
+  const { transport, catalog } = openCaller({ url: listener.url, ...options });
   return {
-    ...{ ...listener, transport },
-    catalog: createClient(CatalogService, transport),
+    ...{ ...listener, transport, catalog },
     /** How many were passed on. */
     get connections() {
       return sockets.length / 2;

@@ -1,7 +1,5 @@
 import { createServer, type Socket } from "node:net";
-import { createClient } from "@connectrpc/connect";
-import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/index.ts";
-import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import type { GrpcTransportOptions } from "../../src/client/index.ts";
 import {
   type Frame,
   frame,
@@ -12,6 +10,7 @@ import {
   settingsAck,
 } from "../support/frames.ts";
 import { listen } from "../support/free-port.ts";
+import { openCaller } from "./fake-server.ts";
 
 /** A server of TCP, what it is sent on each connection, and a transport that calls it. */
 export async function openTcp(
@@ -28,9 +27,9 @@ export async function openTcp(
   });
   const listener = await listen(server);
   const url = `${scheme}://127.0.0.1:${listener.port}`;
-  const transport = openGrpcTransport({ url, ...options });
+  const { transport, catalog } = openCaller({ url, ...options });
   return {
-    ...{ url, sockets, catalog: createClient(CatalogService, transport) },
+    ...{ url, sockets, catalog },
     async [Symbol.asyncDispose]() {
       transport.close();
       for (const socket of sockets) socket.destroy();
