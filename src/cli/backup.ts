@@ -22,7 +22,7 @@ const notes = `
 Servers may use the store meanwhile; its log grows until the copy is done. The file appears when it
 is complete, verified and synced, with the permissions of the store. If a backup was killed, the next
 one names the temporary file that it left. To restore a backup, stop the server, delete the store's
--wal and -shm files, and put the file in the place of the store.
+-wal, -shm and -journal files, and put the file in the place of the store.
 Exit codes: 0 made and verified, 1 failed, 2 wrong usage, or not an SQLite store.`;
 
 async function backUp(file: string, flags: Flags): Promise<void> {

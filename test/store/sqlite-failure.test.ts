@@ -80,13 +80,13 @@ test.each([
   [sqliteError(5), "in_use", "locked"],
   [sqliteError(14), "inaccessible", "the space on the disk"],
   [sqliteError(11 + 256), "damaged", "restore it"],
-  // The disk is full.
   [sqliteError(10 + 19 * 256), "inaccessible", "no space left"],
   [sqliteError(10 + 6 * 256), "inaccessible", "no space left"],
   [systemError("ENOSPC"), "inaccessible", "no space left"],
   [sqliteError(10 + 4 * 256), "inaccessible", "disk reported an error, or a quota"],
   [sqliteError(10 + 21 * 256), "inaccessible", "use a local disk (SQLITE_IOERR_SHMMAP)"],
   [sqliteError(8 + 6 * 256), "inaccessible", "its folder is read-only"],
+  [sqliteError(8 + 3 * 256), "damaged", "let a server roll it back"],
   [sqliteError(1), "damaged", "not as this release left it"],
 ])("%o when a store is opened: %s", (error, code, text) => {
   const opening = openError("/a/plants.db", error);

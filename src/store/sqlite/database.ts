@@ -54,10 +54,9 @@ export function assertExists(path: string): void {
     throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
 }
 
-/** @param isOpen Whether this process has it open, so that it must not be opened to look at it. */
-export function openForReading(path: string, isOpen = false): Database {
+export function openForReading(path: string, isOpenHere = false): Database {
   assertExists(path);
-  if (!isOpen) assertOurs(path, "r");
+  if (!isOpenHere) assertOurs(path, "r");
   return openFile(path, { readOnly: true, timeout: busyTimeoutMs }, isWhole(path));
 }
 
@@ -150,6 +149,7 @@ const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>
   SQLITE_NOTADB: ["foreign", "it is not an SQLite database; name another file in the store URL"],
   SQLITE_PERM: ["inaccessible", "permission denied; give this user the right to write it"],
   SQLITE_READONLY: ["inaccessible", "it or its folder is read-only; give this user write access"],
+  SQLITE_READONLY_ROLLBACK: ["damaged", "if its -journal is its own, let a server roll it back"],
 };
 
 export function openError(path: string, error: unknown): StoreOpenError {
