@@ -190,8 +190,9 @@ export interface OperationContext {
   readonly tag: string;
 }
 
-/** Any type is accepted. Generated clients send the one that is named here. */
-const binary = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
+/** Any type is accepted, and answered. Generated clients send the one that is named here. */
+const bytes = { schema: { type: "string", format: "binary" } };
+const binary = { "application/octet-stream": bytes };
 
 /** The request body, if any. It may be empty as an empty message, an empty stream, or no bytes. */
 function requestBody(
@@ -239,7 +240,7 @@ function responseContent(
   { method, binding: { responseBody } }: Operation,
   { schemas, components, errorForm, settings: { openapi } }: OperationContext,
 ): JsonObject {
-  if (isHttpBody(method.output, responseBody)) return binary;
+  if (isHttpBody(method.output, responseBody)) return { ...binary, "*/*": bytes };
   // Of a reference with members beside it, OpenAPI Generator misspells the type in PHP.
   const schema =
     responseBody === undefined
