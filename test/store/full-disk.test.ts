@@ -103,7 +103,7 @@ describe.skipIf(!canMount).each(fileSystems)("on %s", (kind) => {
     onTestFinished(() => store.close());
     await rename(path, `${path}.old`);
     disk.empty();
-    expect((await failed.promise).message).toContain("deleted, moved or replaced");
+    expect((await failed.promise).message).toContain("deleted, moved, cut or replaced");
   });
 
   test.each([0, 64, 2048])("no space for the log at shutdown, %i KiB free", async (freeKib) => {

@@ -18,7 +18,7 @@ import { expectAllKept, expectKept, untilObstacle } from "./suite.ts";
 import { openBeside, temporaryPath, watchWorkers } from "./temporary.ts";
 
 const workers = watchWorkers();
-const moved = /deleted, moved or replaced while the store was open$/;
+const moved = /deleted, moved, cut or replaced while the store was open$/;
 
 /** A store, and what it reports to its owner. */
 async function openFresh(busyTimeoutMs = 50, given?: string) {
@@ -271,6 +271,7 @@ describe("a permanent failure", () => {
     ["the database is deleted", (path) => rm(path)],
     ["the log is deleted", (path) => rm(`${path}-wal`)],
     ["the index of the log is deleted", (path) => rm(`${path}-shm`)],
+    ["the log is emptied", (path) => truncate(`${path}-wal`)],
     ["the database is moved away", (path) => rename(path, `${path}.bak`)],
     ["a copy takes the database's place", replace],
   ])("%s: later writes are not confirmed", async (_, interfere) => {

@@ -164,11 +164,21 @@ export function watchFiles(files: readonly string[]): () => void {
   const watched = files.map((file) => ({ file, before: fileId(file) }));
   return () => {
     for (const { file, before } of watched) {
-      if (fileId(file) !== before) {
-        throw new Error(`${file} was deleted, moved or replaced while the store was open`);
+      if (fileId(file) !== before || isCut(file)) {
+        throw new Error(`${file} was deleted, moved, cut or replaced while the store was open`);
       }
     }
   };
+}
+
+/** Whether a log was emptied: SQLite writes on behind zeros, and nobody finds what it writes. */
+function isCut(file: string): boolean {
+  if (!file.endsWith("-wal")) return false; // to open one of the others would lose its locks
+  try {
+    return readHead(file, 4).toString("latin1") === "\0\0\0\0";
+  } catch {
+    return false; // no descriptor is left, for example
+  }
 }
 
 /** Undefined if there is no file. (`existsSync` says so of what may not be searched.) */
