@@ -239,21 +239,20 @@ export class Connection {
     }
   };
 
-  /** A server may close a connection after its last answer, while callers still read. */
+  /** A server may close a connection after its last answer, or die amid one, while callers still read. */
   readonly #endWhenRead = (end: () => void): void => {
     const streams = [...this.#open];
+    if (streams.some((one) => isUnread(one) || one.readableLength > 0)) {
+      this.#leave();
+      for (const stream of streams) {
+        if (isUnread(stream)) continue;
+        stream.close(http2.constants.NGHTTP2_CANCEL);
+        stream.destroy(); // the reset may never be sent. An attempt keeps what is unread
+      }
+    }
     const unread = streams.find(isUnread);
-    if (unread === undefined) {
-      end();
-      return;
-    }
-    this.#leave();
-    for (const stream of streams) {
-      if (isUnread(stream)) continue;
-      stream.close(http2.constants.NGHTTP2_CANCEL);
-      stream.destroy(); // the reset may never be sent
-    }
-    unread.once("close", () => this.#endWhenRead(end));
+    if (unread === undefined) end();
+    else unread.once("close", () => this.#endWhenRead(end));
   };
 
   #leave(): void {

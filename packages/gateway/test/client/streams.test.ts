@@ -68,23 +68,28 @@ test.each<[what: string, end: (socket: Socket) => void]>([
   ["closes", (socket) => socket.end()],
   ["resets", (socket) => setTimeout(() => socket.resetAndDestroy(), 300)],
   ["is told to calm down by, and ends", (socket) => socket.write(goawayFrame(3, 11))],
-])("a whole answer is read, though its server %s the connection", async (_what, end) => {
-  await using server = await openTcp((socket) => {
-    socket.write(serverGreeting);
-    onFrame(socket, ({ type, streamId }) => {
-      if (type !== frameType.headers || streamId === 1) return;
-      socket.write(Buffer.concat(answerFrames(streamId, [message, message, message])));
-      end(socket);
+])("what has arrived is read, though its server %s the connection", async (_what, end) => {
+  for (const count of [5, 4]) {
+    await using server = await openTcp((socket) => {
+      socket.write(serverGreeting);
+      onFrame(socket, ({ type, streamId }) => {
+        if (type !== frameType.headers || streamId === 1) return;
+        socket.write(Buffer.concat(answerFrames(streamId, Array(3).fill(message)).slice(0, count)));
+        end(socket);
+      });
     });
-  });
-  const pending = failureOf(server.catalog.getVolume({}));
-  const seen: string[] = [];
-  for await (const volume of server.catalog.watchVolumes({})) {
-    seen.push(volume.title);
-    await delay(200);
+    const seen: string[] = [];
+    const read = async () => {
+      for await (const volume of server.catalog.watchVolumes({})) {
+        seen.push(volume.title);
+        await delay(200);
+      }
+    };
+    const calls = [server.catalog.getVolume({}), read()];
+    const ends = await Promise.all(calls.map((call) => call.catch(({ code }) => code)));
+    expect(ends).toEqual([Code.Unavailable, count === 5 ? undefined : Code.Unavailable]);
+    expect(seen).toEqual([title, title, title]);
   }
-  expect(seen).toEqual([title, title, title]);
-  expect(await pending).toMatchObject({ code: Code.Unavailable });
 });
 
 test("a whole answer that is cut off by the end of its transport is an error", async () => {
@@ -274,11 +279,7 @@ test("a server that takes nothing is sent little", async () => {
   let taken = 0;
   await using fake = await openFakeServer((stream) => {
     // Without a reader, what comes waits in Node and at the client.
-    setTimeout(() => {
-      const soFar = taken;
-      expect(soFar).toBeLessThan(8);
-      stream.close(constants.NGHTTP2_CANCEL);
-    }, 200);
+    setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), 200);
   });
   async function* endless() {
     for (;;) {
@@ -324,12 +325,11 @@ test.each([
   constants.NGHTTP2_CANCEL, // Armeria
 ])("one that resets them (%i) after its compressed answer has it read", async (code) => {
   const body = envelope(gzipSync(toBinary(VolumeSchema, create(VolumeSchema))), 1);
-  await using server = await openRaw((_, streamId) =>
-    Buffer.concat([
-      ...answerFrames(streamId, [body], [["grpc-encoding", "gzip"]]),
-      frame(frameType.rstStream, { streamId, payload: uint32(code) }),
-    ]),
-  );
+  const gzip = [["grpc-encoding", "gzip"]] as const;
+  await using server = await openRaw((_, streamId) => {
+    const reset = frame(frameType.rstStream, { streamId, payload: uint32(code) });
+    return Buffer.concat([...answerFrames(streamId, [body], gzip), reset]);
+  });
   async function* requests() {
     for (;;) yield delay(1, { name: "n" });
   }
