@@ -63,7 +63,7 @@ export function changesIn(
   isPatch: boolean,
 ): Change[] {
   const isFixed = ({ path }: Change) =>
-    fixed.some((one) => one.length === path.length && one.every((field, i) => field === path[i]));
+    fixed.some((one) => one.every((field, i) => field === path[i]));
   if (!isJsonObject(json)) {
     if (!isPatch) return []; // the reader of the body rejects it
     throw new FieldViolation("", "must be a JSON object"); // it would replace the whole resource
