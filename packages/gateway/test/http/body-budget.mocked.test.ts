@@ -114,7 +114,7 @@ test("nothing is kept of callers that have left", () => {
   void hold(budget, { address: "10.0.0.1" }).add(200 * KiB);
   const call = (count: number) => {
     for (let i = 0; i < count; i++) {
-      const holding = hold(budget, { address: "10.0.0.2", token: `${i}`.padEnd(1000) });
+      const holding = hold(budget, { address: "10.0.0.2", token: `${i}`.padEnd(1000, "x") });
       expect(holding.add(1)).toBeUndefined();
       holding.release();
     }
