@@ -120,16 +120,17 @@ describe("a drain", () => {
   });
 
   test.each([
-    ["at rest", "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"],
-    ["that has sent nothing before", ""],
-  ])("answers a request that was in flight on a connection %s", async (_what, before) => {
+    ["at rest", "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", post(volume), "Connection: close"],
+    ["that has sent nothing before", "", post(volume), "Connection: close"],
+    ["that has not begun HTTP/2 before", "", http2Bytes(headers(1), data(1, volume)), ""],
+  ])("answers a request that was in flight on a connection %s", async (_, before, bytes, last) => {
     await using service = await openTestService();
     using connection = await openRawConnection(service.port);
     connection.write(before);
     await exchange({ origin: service.origin, version: "1.1", path: "/healthz" }); // accepted later
-    const closed = service.drain(2000);
-    connection.write(post(volume));
-    expect(`${await connection.untilClosed()}`).toMatch(/Connection: close.*Emma/s);
+    const closed = service.drain(10 * patienceMs);
+    connection.write(bytes);
+    expect(`${await connection.untilClosed()}`).toMatch(new RegExp(`${last}.*Emma`, "s"));
     await closed;
   });
 
@@ -161,7 +162,6 @@ describe("a drain", () => {
     const early: NodeHandler = async (_request, response) => {
       begun.resolve();
       await refused.promise;
-      response.statusCode = 401;
       response.end("no");
     };
     await using service = await openTestService({ handlers: () => new Map([["/early", early]]) });
