@@ -154,10 +154,10 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
     expect(await events("none")).not.toContain("id: ");
     const lines: Catalog = {
       async *watchVolumes() {
-        for (const title of ["a\nevent: end", "a\0"]) yield { title };
+        for (const title of ["a\nb", "a\rb", "a\0"]) yield { title };
       },
     };
-    const plain = ["a\\nevent: end", "a\\u0000"].map((title) => `data: {"title":"${title}"}\n\n`);
+    const plain = ["a\\nb", "a\\rb", "a\\u0000"].map((title) => `data: {"title":"${title}"}\n\n`);
     expect(await events("title", lines)).toBe(plain.join("") + end);
   });
 
