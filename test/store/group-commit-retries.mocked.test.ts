@@ -187,20 +187,20 @@ test.each([
 
 test("are limited with all that wait", async () => {
   const { group, submit, nextCommit } = beginRetrying({ waitingRowsMax: 2 });
-  for (const id of [1, 2]) void submit(id);
-  (await nextCommit()).fail(passing);
-  await turns();
+  const [, second] = [1, 2].map((id) => submit(id));
+  const commit = await nextCommit();
+  void submit(3);
+  commit.fail(passing);
+  await expect(second).rejects.toMatchObject(unavailable);
   expect(group.isFull()).toBe(true);
-  await expect(submit(3)).rejects.toMatchObject({ code: "overloaded" });
+  await expect(submit(4)).rejects.toMatchObject({ code: "overloaded" });
 });
 
 test("are finished by a drain", async () => {
   const { group, submitFailing, nextRetry } = beginRetrying();
   const ends: string[] = [];
-  const { created } = await submitFailing(1);
-  void created.then(() => ends.push("created"));
+  void (await submitFailing(1)).created.then(() => ends.push("created"));
   const drained = group.drain().then(() => ends.push("drained"));
-  await turns();
   (await nextRetry()).succeed();
   await drained;
   expect(ends).toEqual(["created", "drained"]);
