@@ -131,7 +131,6 @@ describe("config check", () => {
   const noFile = "/none cannot be used with the key /none: ENOENT: no such file or directory";
 
   test.each<[Given, ...problems: string[]]>([
-    [{ yaml: "port: http" }, `port (FILE, line 1): ${noPort}: http`],
     [{ yaml: "host: a\nprot: 1" }, `prot (FILE, line 2): ${noSetting} port?`],
     [{ yaml: "base_path: /a" }, `base_path (FILE, line 1): ${noSetting} base-path?`],
     [{ yaml: "max-body-bytes: 1" }, `max-body-bytes (FILE, line 1): ${noSetting} body-bytes-max?`],
@@ -182,6 +181,7 @@ describe("config check", () => {
       "body-budget-bytes (FILE, line 1): must be at least 1207735, for a body of --body-bytes-max",
     ],
     // What is wrong by itself contradicts nothing.
+    [{ flags: ["--jwks-url", "x"] }, "--jwks-url: is not an absolute URL"],
     [{ flags: ["--tls-cert", "c", "--reuse-port", "x"] }, "--reuse-port: must be on or off", alone],
   ])("of %j tells all that is wrong", async (given, ...problems) => {
     const stderr = problems.map((line) => `plant-store: ${line}\n`).join("");
