@@ -59,6 +59,8 @@ class RequestExchange extends NodeExchange {
     this.problem = isCoded ? onlyChunked : problemOf(this.url, request.rawHeaders);
     // Node 22 says nothing of answers that wait behind another when their connection closes.
     if (response.socket === null) this.#closeWith(request.socket);
+    // Some adapters for Lambda emit no `close`.
+    else if (isStub(response.socket)) response.on("finish", this.close).on("error", this.close);
   }
 
   #closeWith(socket: Socket): void {
@@ -127,10 +129,12 @@ class RequestExchange extends NodeExchange {
 
   breakOff(error = brokenOff()): void {
     this.outcome = error;
+    const { answer } = this;
     const { httpVersion, socket } = this.source;
     // With HTTP/1.0, a clean end of the connection ends the body. TLS detects a truncation by itself.
     if (httpVersion === "1.0" && !("encrypted" in socket)) socket.resetAndDestroy();
-    else this.answer.destroy();
+    else answer.destroy();
+    if (isStub(answer.socket)) answer.emit("error", error);
   }
 
   protected get closeError(): unknown {
@@ -141,6 +145,9 @@ class RequestExchange extends NodeExchange {
 }
 
 const notAscii = /[^\0-\x7f]/;
+
+/** Of an adapter for Lambda: it never closes. The adapter waits for `finish` or `error` of the response. */
+const isStub = (socket: Socket | null) => Boolean(socket) && socket?.destroyed === undefined;
 
 /** Undefined without one host, or a URL. HTTP/1.0 need not name a host: then `localhost`. */
 export function urlOf(request: NodeRequest): string | undefined {

@@ -20,7 +20,7 @@ export interface Mount {
   open(onError: Required<GatewayOptions>["onError"]): Server | Promise<Server>;
 }
 
-const routes: GatewayOptions["routes"] = (router) =>
+export const routes: GatewayOptions["routes"] = (router) =>
   router.service(CatalogService, createCatalog());
 
 export const mounts: readonly Mount[] = [
