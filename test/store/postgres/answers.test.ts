@@ -157,9 +157,9 @@ test("a pool without a session tries to open one, with pauses, and all who ask w
   const limits = { ...quickLimits, backoffMinMs: 40, backoffMaxMs: 40 };
   const pool = createPool(connect, limits, await connect());
   onTestFinished(async () => {
-    const asking = [1, 2].map(() => pool.use(() => delay(0))); // the second opens one meanwhile
     const other = createPool(connect, limits, await connect());
     other.dropAll(); // so that it opens one meanwhile
+    const asking = [1, 2].map(() => pool.use(() => delay(0))); // the second opens one meanwhile
     await Promise.all([pool.close(), other.close()]);
     await Promise.allSettled(asking);
     expect(sessions.size).toBe(0);
