@@ -292,27 +292,26 @@ describe("a permanent failure", () => {
     expect(failures[0]?.message).toMatch(moved);
   });
 
-  test("without the index of the log, closing keeps what another process has written", async () => {
-    const { path, store, failures } = await openFresh();
-    for (const plant of plantsOf(100)) await store.create(plant);
-    await rm(`${path}-shm`);
-    const write = `const db = new (require("node:sqlite").DatabaseSync)(process.argv[1]);
-      for (let id = 100; id < 400; id++)
-        db.exec("INSERT INTO plants (id, name) VALUES (" + id + ", hex(zeroblob(2000)))");`;
-    expect(spawnSync(process.execPath, ["-e", write, path]).status).toBe(0);
-    await store.close();
-    expect(failures).toMatchObject([{ message: expect.stringMatching(moved) }]);
-    expect(readValue(openBeside(path), "PRAGMA integrity_check")).toBe("ok");
-    expect(readValue(openBeside(path), "SELECT count(*) FROM plants")).toBe(400);
-  });
-
-  test("without the log's file, closing keeps what the log has", async () => {
-    const { path, store } = await openFresh();
-    for (const plant of plantsOf(100)) await store.create(plant);
-    await rm(`${path}-wal`);
-    await store.close();
-    expect(readValue(openBeside(path), "SELECT count(*) FROM plants")).toBe(100);
-  });
+  test.each(["-shm", "-wal"])(
+    "without its %s, closing keeps what all have written",
+    async (one) => {
+      const { path, store, failures } = await openFresh(50, `${await temporaryPath()}-wal`);
+      for (const plant of plantsOf(100)) await store.create(plant);
+      const open = `const db = new (require("node:sqlite").DatabaseSync)(process.argv[1]);`;
+      const run = (code: string) => spawnSync(process.execPath, ["-e", open + code, path]).status;
+      expect(run(`db.exec("PRAGMA journal_mode = DELETE")`), "its lock").toBe(1);
+      await rm(`${path}${one}`);
+      const write = `for (let id = 100; id < 400; id++)
+      db.exec("INSERT INTO plants (id, name) VALUES (" + id + ", hex(zeroblob(2000)))");`;
+      if (one === "-shm") expect(run(write)).toBe(0);
+      await store.close();
+      expect(failures).toMatchObject([{ message: expect.stringMatching(moved) }]);
+      expect(readValue(openBeside(path), "PRAGMA integrity_check")).toBe("ok");
+      expect(readValue(openBeside(path), "SELECT count(*) FROM plants")).toBe(
+        one === "-shm" ? 400 : 100,
+      );
+    },
+  );
 
   test("a commit that was sent ahead of a failed one is neither confirmed nor written", async () => {
     const { path, store, failures, queueChanged } = await openFresh(5000);

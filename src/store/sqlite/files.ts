@@ -160,11 +160,12 @@ export function rewriteFile(path: string): void {
  * or replaced, which are lost when the process ends. The index of a log has the locks: a process that
  * makes a new one writes over the same log. @returns A check that throws if they are not.
  */
-export function watchFiles(files: readonly string[]): () => void {
+export function watchFiles(files: readonly string[], log?: string): () => void {
   const watched = files.map((file) => ({ file, before: fileId(file) }));
   return () => {
     for (const { file, before } of watched) {
-      if (fileId(file) !== before || isCut(file)) {
+      // To open one of the others would lose its locks.
+      if (fileId(file) !== before || (file === log && isCut(file))) {
         throw new Error(`${file} was deleted, moved, cut or replaced while the store was open`);
       }
     }
@@ -173,7 +174,6 @@ export function watchFiles(files: readonly string[]): () => void {
 
 /** Whether a log was emptied: SQLite writes on behind zeros, and nobody finds what it writes. */
 function isCut(file: string): boolean {
-  if (!file.endsWith("-wal")) return false; // to open one of the others would lose its locks
   try {
     return readHead(file, 4).toString("latin1") === "\0\0\0\0";
   } catch {

@@ -128,8 +128,9 @@ function main(): void {
   }
 
   function probe(): readonly [] {
-    inspect();
+    // First: after a power loss, a log may begin with zeros until something is written.
     open().writer.probe(wasFull ? pagesOnFullDisk : 1);
+    inspect();
     wait(busyTimeoutMs);
     return [];
   }
@@ -180,8 +181,9 @@ function main(): void {
 
 function openAll(path: string, busyTimeoutMs: number) {
   const db = openDatabase(path, busyTimeoutMs);
-  const files = [path, logPath(path), logPath(path).replace(/wal$/, "shm")];
-  return { db, writer: createWriter(db), assertFilesInPlace: watchFiles(files) };
+  const log = logPath(path);
+  const assertFilesInPlace = watchFiles([path, log, log.replace(/wal$/, "shm")], log);
+  return { db, writer: createWriter(db), assertFilesInPlace };
 }
 
 const reply = (message: Start | Reply) => port.postMessage(message);
