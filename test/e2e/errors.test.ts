@@ -6,6 +6,7 @@ import { exchange } from "../../packages/gateway/test/support/exchange.ts";
 import { spawnServer } from "../support/child-server.ts";
 import { type PlantInput, refusalOf } from "../support/protocol/protocol.ts";
 import { type RawProtocol, rawProtocols, restOverHttp1 } from "../support/protocol/raw.ts";
+import { knownToken } from "../support/test-server.ts";
 import { useOpened } from "../support/use-test-server.ts";
 
 type Kind = "REST" | "Connect JSON" | "Connect binary" | "gRPC" | "gRPC-Web";
@@ -23,6 +24,8 @@ interface Row {
   readonly members?: string;
   readonly path?: string;
   readonly authorization?: string | null;
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, string>>;
   /** The compression that the headers name. */
   readonly encoding?: string;
   readonly timeoutMs?: number;
@@ -35,12 +38,20 @@ const tooLarge = `a message must not be larger than ${bodyBytesMax} bytes`;
 
 const json: readonly Kind[] = ["REST", "Connect JSON"];
 
+const bearer = `Bearer ${knownToken}`;
 const noToken = "a bearer token is required: send the header Authorization: Bearer <token>";
 const unknown = "the bearer token is unknown or revoked, or signed with an unknown key";
 const taken = "another plant has this id (choose another id or repeat its name and tag)";
 
 const rows: readonly Row[] = [
   { told: noToken, authorization: null },
+  {
+    ...{ told: noToken, authorization: null, query: `?access_token=${knownToken}` },
+    headers: {
+      ...{ cookie: `authorization=${bearer}; access_token=${knownToken}`, "x-api-key": knownToken },
+      ...{ "proxy-authorization": bearer, "x-authorization": bearer },
+    },
+  },
   { told: unknown, authorization: " Bearer nobody-knows-this " },
   { told: "id is required; name is required", plant: {} },
   { told: taken, plant: { ...plant, name: "Mint" } },
@@ -95,8 +106,8 @@ async function send(protocol: RawProtocol, row: Row) {
   const requestId = `${rows.indexOf(row)}:${protocol.name.replaceAll(" ", "-")}`;
   const request = requestOf(protocol, row);
   const response = await exchange({
-    ...{ ...request, origin: server.url, path: row.path ?? protocol.path },
-    headers: { ...request.headers, "x-request-id": requestId },
+    ...{ ...request, origin: server.url, path: (row.path ?? protocol.path) + (row.query ?? "") },
+    headers: { ...request.headers, ...row.headers, "x-request-id": requestId },
   });
   const [line = "{}"] = await server.stderr.until(
     new RegExp(`^.*"requestId":"${requestId}".*$`, "m"),

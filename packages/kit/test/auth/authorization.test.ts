@@ -13,6 +13,8 @@ test.each<[header: string, token: string]>([
 
 test.each<[header: string | null, problem: string]>([
   [null, "missing"],
+  ["", "missing"],
+  ["Basic YWRhOmFiYw==", "missing"],
   ["Bearerabc", "missing"],
   [" Bearer abc", "missing"],
   ["Bearer", "empty"],
@@ -21,6 +23,7 @@ test.each<[header: string | null, problem: string]>([
   ["Bearer abc ", "malformed"],
   ["Bearer abc\n", "malformed"],
   ["Bearer abc,Bearer def", "malformed"],
+  ["Bearer Bearer abc", "malformed"],
   ["Bearer a=b", "malformed"],
   ["Bearer äbc", "malformed"],
 ])("%j contains none", (header, problem) => {

@@ -220,6 +220,7 @@ describe("attacks", () => {
     ["HS256 with the public key as secret", () => hmac("RS256")],
     ["HS256 with the public key, without a kid", () => hmac()],
     ["a foreign key in x5c", foreignWith(() => ({ x5c: ["AAAA"] }))],
+    ["a foreign key in jwk", foreignWith(() => ({ jwk: foreign.jwk }))],
     ["RS256 with the kid of an ES256 key", () => sign({ ...foreignRsa, kid: "ES256" })],
     ["a known key under the kid of another", () => sign({ ...ec, kid: "RS256" })],
     ["a known key under an unknown kid", () => sign({ ...ec, kid: "other" })],
