@@ -223,7 +223,7 @@ function requestBody(
     ? !mayBeEmpty(message, taken, place)
     : !isWhole && isRequired(body, "request");
   const types = bodyTypesOf(updateMask);
-  const content = exampled(schema, components);
+  const content = exampled(schema, components, "readOnly");
   return { required, content: Object.fromEntries(types.map((type) => [type, content])) };
 }
 
@@ -247,7 +247,7 @@ function responseContent(
       ? schemas.forMessage(method.output, "response")
       : orNull(responseBody, bare(schemas.forField(responseBody, "response")));
   const isStream = method.methodKind === "server_streaming";
-  if (!isStream) return { "application/json": exampled(schema, components) };
+  if (!isStream) return { "application/json": exampled(schema, components, "writeOnly") };
   const error = errorForm.schema; // the last message of a stream may be one
   // Not `required`: code generators merge the members of `anyOf`, and would require it of messages.
   const hasError = { not: { properties: { error: { not: {} } } } };
@@ -255,10 +255,12 @@ function responseContent(
   return { ...streamContent(item, openapi), "text/event-stream": events(schema, error, openapi) };
 }
 
-/** With the example of its message: Postman, Bruno and MSW do not look for it in the schema. */
-function exampled(schema: JsonObject, components: Components): JsonObject {
-  const { examples } = components.schemas[String(schema["$ref"]).split("/").at(-1) ?? ""] ?? {};
-  return { schema, ...(Array.isArray(examples) && { example: examples[0] }) };
+/** With the example of its message, less the other side's fields: Postman, Bruno and MSW look here alone. */
+function exampled(schema: JsonObject, { schemas }: Components, other: "readOnly" | "writeOnly") {
+  const { examples, properties } = schemas[String(schema["$ref"]).split("/").at(-1) ?? ""] ?? {};
+  if (!Array.isArray(examples)) return { schema };
+  const isSent = ([name]: [string, unknown]) => Object(properties)[name]?.[other] !== true;
+  return { schema, example: Object.fromEntries(Object.entries(examples[0] ?? {}).filter(isSent)) };
 }
 
 /** The answer for an unset field that has no zero value. */

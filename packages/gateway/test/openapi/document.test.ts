@@ -293,14 +293,17 @@ describe("options", () => {
     });
   });
 
-  test("examples are added to both forms of a message, and to bodies", () => {
+  test("examples are added to both forms of a message, and to bodies, without fields of the other side", () => {
     const product = { title: "Basil", cents: "5" };
-    const document = documentOf(ShopService, { examples: { "openapi.shop.v1.Product": product } });
+    const [sent, answered] = [{ secret: "x" }, { createTime: "2024-01-01T00:00:00Z" }];
+    const examples = { "openapi.shop.v1.Product": { ...product, ...sent, ...answered } };
+    const document = documentOf(ShopService, { examples });
     const { Product, ProductInput } = document.components.schemas;
     const { requestBody, responses } = operationOf(document, "CreateProduct");
     const bodies = [requestBody, responses["200"]].map((one) => one.content["application/json"]);
     const told = [...bodies.map(({ example }) => example), Product.examples, ProductInput.examples];
-    expect(told).toEqual([product, product, [product], [product]]);
+    const whole = Object.values(examples);
+    expect(told).toEqual([{ ...product, ...sent }, { ...product, ...answered }, whole, whole]);
   });
 
   test.each([
