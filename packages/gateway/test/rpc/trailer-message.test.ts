@@ -54,3 +54,8 @@ test("a message that quotes a long header arrives", async () => {
   const { error } = await fail("", { "grpc-timeout": "é".repeat(12_000) });
   expect(error?.code).toBe(Code.InvalidArgument);
 });
+
+test.each([0, 99])("an error is UNKNOWN if its code is %d, which none is", async (code) => {
+  const { error } = await fail("", {}, { code });
+  expect(error?.code).toBe(Code.Unknown);
+});
