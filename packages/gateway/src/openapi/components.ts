@@ -5,6 +5,10 @@ export function describe(description: string, isDeprecated = false): JsonObject 
   return { ...(description !== "" && { description }), ...(isDeprecated && { deprecated: true }) };
 }
 
+export function joined(...notes: readonly (string | undefined)[]): string {
+  return notes.filter(Boolean).join(" ");
+}
+
 export function mapValues<T, U>(
   values: { readonly [key: string]: T },
   map: (value: T, key: string) => U,

@@ -7,7 +7,7 @@ import { jsonPath, leafOf, parameterReader } from "../rest/rule/field-path.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
 import { type Binding, selectorOf } from "../rest/rule/rule.ts";
 import { commentOf, titleOf } from "./comments.ts";
-import { type Components, describe, type JsonObject, mapValues } from "./components.ts";
+import { type Components, describe, type JsonObject, joined, mapValues } from "./components.ts";
 import {
   isLeft,
   type Operation,
@@ -108,10 +108,6 @@ const restNotes = {
   "3.2":
     "The rest of the path. It may have any number of segments, with unencoded slashes between them.",
 };
-
-function joined(...notes: readonly (string | undefined)[]): string {
-  return notes.filter(Boolean).join(" ");
-}
 
 /** @param filled A field that is optional because the gateway fills it in. */
 function queryParameters(

@@ -1,7 +1,7 @@
 import { type DescEnum, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { floatMax, type IntegerType, integerTypes } from "../../codec/json-scalar.ts";
 import { commentOf } from "../comments.ts";
-import { describe, type JsonObject } from "../components.ts";
+import { describe, type JsonObject, joined } from "../components.ts";
 
 /** Where a value is. A `patch` is a request with a mask, in which nothing has to be there. */
 export type Place = "request" | "patch" | "response" | "parameter";
@@ -119,8 +119,7 @@ export function enumNumbers({ open, values }: DescEnum): JsonObject {
 
 function enumDescription(desc: DescEnum): string {
   const values = desc.values.flatMap((value) => {
-    const notes = [commentOf(value), value.deprecated ? "Deprecated." : ""];
-    const note = notes.filter((part) => part !== "").join(" ");
+    const note = joined(commentOf(value), value.deprecated ? "Deprecated." : "");
     return note === "" ? [] : [`- \`${value.jsonName}\`: ${note}`];
   });
   return [commentOf(desc), values.join("\n")].filter((part) => part !== "").join("\n\n");

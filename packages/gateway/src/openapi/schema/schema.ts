@@ -15,7 +15,7 @@ import { memoized } from "../../codec/decode.ts";
 import { integerTypes } from "../../codec/json-scalar.ts";
 import { maskFieldOf, messagesIn } from "../../rpc/required-fields.ts";
 import { commentOf } from "../comments.ts";
-import { type Components, describe, type JsonObject, type Named } from "../components.ts";
+import { type Components, describe, type JsonObject, joined, type Named } from "../components.ts";
 import { isLeft, type Taken, takenWithin } from "../operations.ts";
 import {
   both,
@@ -267,7 +267,7 @@ function notedOf(field: DescField): JsonObject {
 
 export function descriptionOf(field: DescField): string {
   const note = traitsOf(field).isImmutable ? "Immutable: it cannot be changed later." : "";
-  return [commentOf(field), note, defaultOf(field)].filter((part) => part !== "").join(" ");
+  return joined(commentOf(field), note, defaultOf(field));
 }
 
 /** In words: generated clients send a `default`, which sets the field, and the message or oneof around it. */
