@@ -24,6 +24,7 @@ export class Attempt {
   trailer: http2.IncomingHttpHeaders | undefined;
   #cancellation: ConnectError | undefined;
   #isLeft = false;
+  #isLost: boolean | undefined; // when its stream ended: what came before may be read later
 
   /** @param connection With a reserved place. @throws Node's error for invalid headers. */
   constructor(connection: Connection, headers: http2.OutgoingHttpHeaders, deadline: CallDeadline) {
@@ -35,11 +36,11 @@ export class Attempt {
     // A reset takes nothing from what came before it, as in grpc-go and grpc-java. Armeria sends one behind
     // the whole answer where requests go on. Node would discard what is unread, unless its code is NO_ERROR.
     stream.destroy = (error) => {
-      const isWanted = error === undefined && stream.rstCode !== 0 && !this.#isLeft;
-      if (isWanted && stream.readableLength > 0) stream.push(null);
+      this.#isLost ??= connection.isLost;
+      if (error !== undefined || stream.rstCode === 0 || this.#isLeft) return destroy(error);
+      if (stream.readableLength > 0) stream.push(null);
       // Before others hear of the end, who look for the error.
-      const later = () => stream.prependOnceListener("end", () => destroy());
-      return isWanted && isUnread(stream) ? later() : destroy(error);
+      return isUnread(stream) ? stream.prependOnceListener("end", () => destroy()) : destroy();
     };
     stream.on("response", (head, flags) => {
       this.head = head;
@@ -74,7 +75,7 @@ export class Attempt {
   get brokenOff(): ConnectError {
     const { errored, rstCode } = this.stream;
     if (errored instanceof ConnectError) return connectionError(errored);
-    if (this.#connection.isLost) return lost(errored);
+    if (this.#isLost) return lost(errored);
     // Servers reset a call whose deadline passes.
     if (this.#deadline.error !== undefined) return this.#deadline.error;
     // Node could not send it.
