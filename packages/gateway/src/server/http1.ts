@@ -49,6 +49,11 @@ export function createHttp1Server(
   Object.assign(server, { httpAllowHalfOpen: true });
   const serveRequest = (request: http.IncomingMessage, response: http.ServerResponse) => {
     const socket: CountedSocket = request.socket;
+    const { httpVersion, httpVersionMajor, headers } = request;
+    // The parser accepts any version, and chunks in 1.0, which a proxy may frame otherwise (RFC 9112, 6.1).
+    const isCoded = httpVersion === "1.0" && headers["transfer-encoding"] !== undefined;
+    if (httpVersionMajor !== 1 || isCoded) refuseLast(socket, "malformed", refusals);
+    if (socket[isRefused]) return; // what follows may be part of a body
     socket[underWay] ??= [];
     const responses = socket[underWay];
     if (responses.push(response) > pipelinedMax || socket.writableEnded) {
@@ -76,11 +81,7 @@ export function createHttp1Server(
       }
       if (socket[isRefused] && wholeRequests(socket) === 0) socket.destroy();
     });
-    const { httpVersion, httpVersionMajor, headers } = request;
-    // The parser accepts any version, and chunks in 1.0, which a proxy may frame otherwise (RFC 9112, 6.1).
-    const isCoded = httpVersion === "1.0" && headers["transfer-encoding"] !== undefined;
-    if (httpVersionMajor === 1 && !isCoded) handler(request, response);
-    else refuseLast(socket, "malformed", refusals);
+    handler(request, response);
   };
   server.on("request", serveRequest);
   server.on("checkContinue", (request, response) => {

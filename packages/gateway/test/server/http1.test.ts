@@ -173,6 +173,8 @@ test.each([
   ["two lengths", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"],
   ["headers that are too large", `GET / HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(20_000)}\r\n\r\n`],
   ["half a request that never ends", "GET / HTTP/1.1\r\nHost: a\r\n"],
+  ["chunks in HTTP/1.0", "GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
+  ["HTTP/3.0", `GET / HTTP/3.0\r\n\r\n${post(volume)}`],
 ])("a pending answer is sent before the rejection of %s after it", async (_what, next) => {
   const refused = Promise.withResolvers<void>();
   await using service = await openTestService({
