@@ -150,7 +150,7 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
     const timeout = given === undefined ? undefined : terms.parseTimeout?.(given, maxTimeoutMs);
     const timeoutMs = timeout?.timeoutMs && Math.min(timeout.timeoutMs, timerMaxMs);
     const named = coding ?? (terms.coding && headers[terms.coding]);
-    const asked = named?.slice(0, 100) || null; // "" for none
+    const asked = named === "identity" ? null : named?.slice(0, 100) || null; // "" for none
     const accepted = (terms.acceptCoding && headers[terms.acceptCoding]) ?? null;
     let compression = uncompressed;
     let { header } = wire;
