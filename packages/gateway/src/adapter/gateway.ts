@@ -9,9 +9,8 @@ import {
   createContextValues,
 } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { errorToJson } from "@connectrpc/connect/protocol-connect";
 import { createErrorListener, guarded } from "../errors/errors.ts";
-import { errorResponse, type RenderError, RestFailure, renderStatus } from "../errors/http.ts";
+import { errorResponse, RestFailure, renderConnect, renderStatus } from "../errors/http.ts";
 import { plainAddress } from "../http/address-key.ts";
 import { smallResponse } from "../http/body.ts";
 import type { BodyBudget } from "../http/body-budget.ts";
@@ -196,8 +195,3 @@ function notFoundRoute(notFoundError: CommonOptions["notFoundError"]): Route {
     },
   };
 }
-
-export const renderConnect: RenderError = ({ status, error }) => ({
-  status,
-  body: errorToJson(error, undefined),
-});

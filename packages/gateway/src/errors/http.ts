@@ -9,7 +9,7 @@ import { base64Encode } from "@bufbuild/protobuf/wire";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
-import { codeToHttpStatus, trailerMux } from "@connectrpc/connect/protocol-connect";
+import { codeToHttpStatus, errorToJson, trailerMux } from "@connectrpc/connect/protocol-connect";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { messageToJson } from "../codec/json-messages.ts";
 import { smallResponse } from "../http/body.ts";
@@ -76,6 +76,11 @@ export function renderStatus({ status, error, details }: RestError) {
     status,
     body: { code: error.code, message: error.rawMessage, details: details(error) },
   } satisfies RenderedError;
+}
+
+/** As the Connect protocol has it. */
+export function renderConnect({ status, error }: RestError) {
+  return { status, body: errorToJson(error, undefined) } satisfies RenderedError;
 }
 
 /** A google.protobuf.Any. If its type is unknown here, contains its bytes. */
