@@ -71,7 +71,7 @@ export function createJwtVerifier(options: JwtVerifierOptions): Verifier {
 
 const toleranceSeconds = 30;
 
-/** A signature takes longer than all else of a call, so it is looked at once, of this many tokens in turn. */
+/** So many tokens are remembered: to verify a signature takes longer than all else of a call. */
 const admittedMax = 1000;
 
 /** @throws an error that is not about the token. */
