@@ -80,7 +80,7 @@ export function createRefusals(
   }
 
   function onResponse(response: NodeResponse, kind: AnsweredRefusal): void {
-    const { status, header, body } = report(kind, response.req.socket);
+    const { status, header, body } = report(kind, response.req.socket, response.req.headers);
     response.writeHead(status, header as OutgoingHttpHeaders);
     response.end(body);
   }

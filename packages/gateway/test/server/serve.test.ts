@@ -153,6 +153,26 @@ test("over HTTP/2, each header field counts 32 bytes more than its text", async 
   expect(await statusOf(4000, {})).toBe(431);
 });
 
+test.each(["1.1", "2"] as const)(
+  "an unknown Expect is refused as its protocol says, over HTTP/%s",
+  async (version) => {
+    await using server = await openTestService();
+    const answers = ["application/json", "application/proto", "application/grpc-web+proto"].map(
+      async (type) => {
+        const headers = { "content-type": type, expect: "a miracle" };
+        const request = { origin: server.origin, version, ...createRequest, headers };
+        const answer = await exchange({ ...request, path: createRpcPath, body: volume });
+        return [answer.status, answer.headers.get("grpc-status")];
+      },
+    );
+    expect(await Promise.all(answers)).toEqual([
+      [417, null],
+      [417, null],
+      [200, "3"],
+    ]);
+  },
+);
+
 test("over HTTP/2, a tunnel is rejected, and told", async () => {
   const refused: string[] = [];
   const traffic = { refused: ({ kind }: Refusal) => void refused.push(kind) };
