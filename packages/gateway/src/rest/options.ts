@@ -27,9 +27,9 @@ export interface RestOptions {
    */
   readonly eventIdField?: string;
   /**
-   * Unknown query parameters to ignore, for example `["utm_*", "fbclid"]`. `*` matches any text.
-   * Those that name a field are always read. Default: none; an unknown parameter gets a 400. An
-   * empty pattern throws a TypeError at startup.
+   * Unknown query parameters to ignore, for example `["utm_*", "fbclid"]`. A `*` may stand for the
+   * end. Those that name a field are always read. Default: none; an unknown parameter gets a 400.
+   * Another pattern throws a TypeError at startup.
    */
   readonly ignoreQueryParameters?: readonly string[];
   /**
