@@ -163,7 +163,7 @@ describe("config check", () => {
       },
       `prot (FILE, line 1): ${noSetting} port?`,
       `--port: ${noPort}: x`,
-      "--tls-key: is empty",
+      "--tls-key: is empty, or has white space at an end",
       "PLANT_STORE_STREAMS_MAX: must be a whole number from 1 to 4096: two",
       "--tls-cert: is missing: set both the certificate and its key",
     ],

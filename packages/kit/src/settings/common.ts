@@ -8,7 +8,6 @@ import {
   file,
   type Group,
   list,
-  matching,
   milliseconds,
   number,
   type SettingProblem,
@@ -27,7 +26,6 @@ const address = (summary: string) =>
   text(summary, {
     default: "127.0.0.1", // reachable only from this machine
     placeholder: "address",
-    check: matching(/./s, "must not be empty"),
   });
 
 const ports = { min: 0, max: 65_535 };

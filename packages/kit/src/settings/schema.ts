@@ -145,13 +145,15 @@ export interface Setting<T = unknown> {
 
 type More<T> = Partial<Omit<Setting<T>, "type" | "summary">>;
 
+/** White space at an end, as of a mounted file, would be part of a name. @param more May have another check. */
 export function text<D extends string | undefined = undefined>(summary: string, more?: More<D>) {
-  const setting = { type: "text", summary, default: undefined, placeholder: "text", ...more };
-  return setting as Setting<string | D>;
+  const check = matching(/^\S(.*\S)?$/s, "is empty, or has white space at an end");
+  const setting = { type: "text", summary, default: undefined, placeholder: "text", check };
+  return { ...setting, ...more } as Setting<string | D>;
 }
 
 export function file(summary: string, more?: More<undefined>) {
-  return text(summary, { placeholder: "file", check: matching(/./s, "is empty"), ...more });
+  return text(summary, { placeholder: "file", ...more });
 }
 
 export function choice<const W extends string, D extends W | undefined>(

@@ -43,7 +43,7 @@ const wrong: readonly [options: AuthOptions, setting: string, problem: RegExp][]
   [{ tokenFile: "f", tokens: ["secret".repeat(1366)] }, "tokens", /more than 8192/],
   [{ tokenFile: "f", tokens: Array(1001).fill("secret".repeat(3)) }, "tokens", /more than 1000/],
   [{ ...jwt, jwtIssuer: undefined }, "jwtIssuer", /required/],
-  [{ ...jwt, jwtIssuer: "" }, "jwtIssuer", /required/],
+  [{ ...jwt, jwtIssuer: "i\r" }, "jwtIssuer", /white space at an end/],
   [{ ...jwt, jwtAudience: undefined }, "jwtAudience", /required/],
   [{ ...jwt, tokenFile: "f", jwksUrl: undefined }, "jwtIssuer", /requires jwksUrl/],
   [{ tokenFile: "f", jwtAudience: "a" }, "jwtAudience", /requires jwksUrl/],

@@ -92,7 +92,9 @@ export const schema = {
       ["full", "plain"],
       { default: "full" },
     ),
-    mcpInstructions: kit.text("What models should know to use the tools"),
+    mcpInstructions: kit.text("What models should know to use the tools", {
+      check: () => undefined, // a block of YAML ends in a line break
+    }),
     mcpResource: kit.text(
       "URL of `/mcp` for clients, which then find the issuer of their JWTs (RFC 9728)",
       { placeholder: "url", check: findUrlProblem },
