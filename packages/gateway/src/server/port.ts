@@ -217,6 +217,11 @@ async function listen(
   server: http.Server,
   { host, port, path, socketMode, reusePort = false }: PortOptions,
 ): Promise<void> {
+  // Node 22.23 and 26.10 would listen at the start of a longer path.
+  if (process.platform === "linux" && Buffer.byteLength(path ?? "") > 107) {
+    const facts = { code: "ENAMETOOLONG", syscall: "listen", address: path, port: -1 };
+    throw Object.assign(new Error(`listen ENAMETOOLONG: name too long ${path}`), facts);
+  }
   if (path !== undefined) await removeStale(path);
   const inNetwork = { port, reusePort, ...(host !== undefined && { host }) };
   // Node refuses a path that is a number.
