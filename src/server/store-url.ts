@@ -54,6 +54,7 @@ const misuses: readonly (readonly [isMisuse: (location: string) => boolean, advi
   // A typo in a settings file, which would create a new store.
   [(at) => at !== at.trim(), "the path may not begin or end with white space"],
   [(at) => at.includes("\0"), "the path may not contain U+0000"],
+  [(at) => Buffer.byteLength(resolve(at)) > 504, "SQLite opens no path of more than 504 bytes"],
 ];
 
 function parseSqliteUrl(name: string): StoreLocation {

@@ -56,6 +56,7 @@ describe("a store URL", () => {
     ["sqlite:./data/", /names a folder/],
     ["sqlite:plants.db ", /white space/],
     ["sqlite:plants\0.db", /U\+0000/],
+    [`sqlite:${"d/".repeat(252)}a`, /more than 504 bytes/],
   ])("%j is rejected", async (url, message) => {
     await expectRefused(url, { problems: [{ setting: "store" }] }, message);
     await expect(openStore(url)).rejects.not.toThrow(/secret/);

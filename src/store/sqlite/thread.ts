@@ -150,7 +150,7 @@ async function startOf(worker: Worker, ended: Promise<void>): Promise<Start> {
     await ended;
     if ((cause as NodeJS.ErrnoException).syscall === "uv_cwd") throw cause; // the folder was deleted
     const [reason] = (cause as Error).message.split("\n", 1);
-    const problem = `the SQLite thread did not start (${reason}); run npm ci`;
+    const problem = `the SQLite thread did not start (${reason}); allow more threads and open files, or install again`;
     throw new StoreOpenError("unsupported", problem, { cause });
   }
 }
