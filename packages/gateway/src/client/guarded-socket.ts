@@ -29,7 +29,7 @@ export function openSocket({ origin, address, socketPath, tls }: SocketOptions):
   }
   const { protocol, hostname, port } = new URL(origin);
   const isSecure = protocol === "https:";
-  const place = { host: address, port: Number(port) || (isSecure ? 443 : 80), noDelay: true };
+  const place = { host: address, port: Number(port) || (isSecure ? 443 : 80) };
   if (!isSecure) return new GuardedSocket((onread) => connectTcp({ ...place, onread }));
   const { serverName = isIP(unbracketed(hostname)) === 0 ? hostname : undefined, ...pem } = tls;
   return new GuardedSocket((onread) => {
@@ -81,7 +81,8 @@ export class GuardedSocket extends Duplex {
     super();
     const buffer = Buffer.allocUnsafeSlow(readBytes);
     const socket = open({ buffer, callback: (size) => this.#receive(buffer.subarray(0, size)) });
-    this.#socket = socket;
+    // Load balancers forget a connection that rests for minutes. Node 22 ignores such options over TLS.
+    this.#socket = socket.setNoDelay().setKeepAlive(true, 60_000);
     socket.on("end", () => this.finish(() => this.push(null)));
     socket.on("error", (error) => this.finish(() => this.destroy(error)));
     socket.on("close", () => this.finish(() => this.destroy()));
