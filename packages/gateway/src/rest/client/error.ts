@@ -4,6 +4,7 @@ import { base64Decode } from "@bufbuild/protobuf/wire";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeFromString, codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
+import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { messageFromJson, parseJson } from "../../codec/json-messages.ts";
 import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
 import { RestFailure } from "../../errors/http.ts";
@@ -54,6 +55,8 @@ export async function readError(response: Response, registry: Registry): Promise
   const bytes = await readUpTo(response, errorBytesMax).catch(() => new Uint8Array());
   let json: ExactJson | undefined;
   try {
+    const said = findTrailerError(headers); // in those of Envoy's transcoder, without a body
+    if (said !== undefined) return said;
     json = parseJson(bytes);
   } catch {
     // A page of a proxy, for example.

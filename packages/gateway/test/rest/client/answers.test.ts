@@ -245,7 +245,8 @@ const violation = {
 };
 
 describe("errors", () => {
-  test.each<[status: number, body: unknown, code: Code, text: string]>([
+  test.each<[status: number, body: unknown, code: Code, text: string, headers?: HeadersInit]>([
+    [400, "", Code.FailedPrecondition, "é%", { "grpc-status": "9", "grpc-message": "%C3%A9%25" }],
     [400, { code: 9, message: "m" }, Code.FailedPrecondition, "m"],
     [404, { code: 13, message: "m" }, Code.NotFound, "m"],
     [403, { error: { code: 403, message: "m", status: "ABORTED" } }, Code.Aborted, "m"],
@@ -261,10 +262,9 @@ describe("errors", () => {
     [404, '{"title":"m","details":{},"id":9007199254740993}', Code.NotFound, "m"],
     [503, "", Code.Unavailable, "HTTP 503"],
     [418, "teapot", Code.FailedPrecondition, "HTTP 418: teapot"],
-  ])("%i with %j", async (status, body, code, text) => {
-    const { client } = answering(typeof body === "string" ? body : JSON.stringify(body), {
-      status,
-    });
+  ])("%i with %j", async (status, body, code, text, headers = {}) => {
+    const said = typeof body === "string" ? body : JSON.stringify(body);
+    const { client } = answering(said, { status, headers });
     const error = await failureOf(client.getVolume({ id }));
     expect([error.code, error.rawMessage, error.isWireError]).toEqual([code, text, true]);
   });
