@@ -85,10 +85,13 @@ export function errorFrom(
   const outer = isJsonObject(first) ? first : {};
   const said = isJsonObject(outer["error"]) ? outer["error"] : outer;
   // A summary says no more than the status where a list or an object beside it says what is wrong.
-  const isWhole = !Object.values(said).some(
-    (one) => (isJsonObject(one) || Array.isArray(one)) && Object.keys(one).length > 0,
-  );
-  const message = ["message", "detail", "error_description", ...(isWhole ? ["error", "title"] : [])]
+  const saysMore = (one: ExactJson | undefined) =>
+    (isJsonObject(one) || Array.isArray(one)) && Object.keys(one).length > 0;
+  const isWhole = !Object.values(said).some(saysMore);
+  // As in GitHub's and Micronaut's errors. Google's `error` repeats its message there.
+  const isSummary = said === outer && (saysMore(said["errors"]) || saysMore(said["_embedded"]));
+  const messages = isSummary ? [] : ["message", "detail", "error_description"];
+  const message = [...messages, ...(isWhole ? ["error", "title"] : [])]
     .map((name) => said[name])
     .find((one) => typeof one === "string" && one !== "");
   const code = [said["code"], said["status"], said["error"]]

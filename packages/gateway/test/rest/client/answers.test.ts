@@ -249,23 +249,24 @@ describe("errors", () => {
     [400, "", Code.FailedPrecondition, "é%", { "grpc-status": "9", "grpc-message": "%C3%A9%25" }],
     [400, { code: 9, message: "m" }, Code.FailedPrecondition, "m"],
     [404, { code: 13, message: "m" }, Code.NotFound, "m"],
-    [403, { error: { code: 403, message: "m", status: "ABORTED" } }, Code.Aborted, "m"],
+    [403, { error: { code: 403, message: "m", status: "ABORTED", errors: [1] } }, 10, "m"],
     [500, [{ error: { code: 499, message: "m", status: "CANCELLED" } }], Code.Canceled, "m"],
     [404, { code: "unimplemented", message: "m" }, Code.Unimplemented, "m"],
-    [409, { type: "about:blank", title: "t", status: 409, detail: "m" }, Code.Aborted, "m"],
+    [409, { type: "about:blank", title: "t", status: 409, detail: "m", errors: [] }, 10, "m"],
     [400, { error: 6, message: "m" }, Code.AlreadyExists, "m"],
     [422, { detail: ["a"] }, Code.InvalidArgument, 'HTTP 422: {"detail":["a"]}'],
     [500, { error: "m" }, Code.Internal, "m"],
     [401, { error: "invalid_token", error_description: "m" }, Code.Unauthenticated, "m"],
     [409, { error: "e", message: ["m"] }, Code.Aborted, 'HTTP 409: {"error":"e","message":["m"]}'],
+    [400, '{"detail":"d","errors":["m"]}', 3, 'HTTP 400: {"detail":"d","errors":["m"]}'],
+    [404, '{"message":"m","_embedded":[1]}', 5, 'HTTP 404: {"message":"m","_embedded":[1]}'],
     [409, { title: "t", a: { b: 1 } }, Code.Aborted, 'HTTP 409: {"title":"t","a":{"b":1}}'],
     [404, '{"title":"m","details":{},"id":9007199254740993}', Code.NotFound, "m"],
     [503, "", Code.Unavailable, "HTTP 503"],
     [418, "teapot", Code.FailedPrecondition, "HTTP 418: teapot"],
   ])("%i with %j", async (status, body, code, text, headers = {}) => {
-    const said = typeof body === "string" ? body : JSON.stringify(body);
-    const { client } = answering(said, { status, headers });
-    const error = await failureOf(client.getVolume({ id }));
+    const sent = typeof body === "string" ? body : JSON.stringify(body);
+    const error = await failureOf(answering(sent, { status, headers }).client.getVolume({ id }));
     expect([error.code, error.rawMessage, error.isWireError]).toEqual([code, text, true]);
   });
 
