@@ -124,7 +124,7 @@ describe.each(versions.flatMap((version) => ways.map((how) => ({ version, how })
       ["application/x-ndjson", `${JSON.stringify(walden)}\n${JSON.stringify(emma)}\n`],
       [
         "text/event-stream",
-        `data: ${JSON.stringify(walden)}\n\ndata: ${JSON.stringify(emma)}\n\nevent: end\ndata:`,
+        `data: ${JSON.stringify(walden)}\n\ndata: ${JSON.stringify(emma)}\n\nevent: end\ndata: null`,
       ],
       ["application/json", `[${JSON.stringify(walden)},${JSON.stringify(emma)}]`],
     ])("a stream of volumes is %s for who accepts that", async (accept, body) => {

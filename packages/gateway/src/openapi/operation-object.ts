@@ -286,7 +286,7 @@ function events(item: JsonObject, error: JsonObject, openapi: OpenApiVersion): J
       ...{ properties: { event: { const: name }, data }, required: ["event"] },
     });
     const message = { properties: { event: false, data: data(item) } };
-    const anyOf = [message, event("error", data(error)), event("end", { const: "" })];
+    const anyOf = [message, event("error", data(error)), event("end", { const: "null" })];
     return { itemSchema: { type: "object", required: ["data"], anyOf } };
   }
   const description =

@@ -41,7 +41,7 @@ describe("a stream of answers", () => {
     const allows = validatorOf(later, content["text/event-stream"].itemSchema);
     expect(allows({ data: "{}" })).toBe(true);
     expect(allows({ event: "error", data: "{}" })).toBe(true);
-    expect(allows({ event: "end", data: "" })).toBe(true);
+    expect(allows({ event: "end", data: "null" })).toBe(true);
     expect(allows({ event: "other", data: "{}" })).toBe(false);
     expect(allows({})).toBe(false);
   });

@@ -13,7 +13,7 @@ import { within } from "../support/within.ts";
 const ndjson = "application/x-ndjson";
 const sse = "text/event-stream";
 const array = "application/json";
-const end = "event: end\ndata:\n\n";
+const end = "event: end\ndata: null\n\n";
 const watch = { method: "GET", path: "/v1/shelves/a/volumes:watch" };
 
 describe.each(versions)("server streaming over HTTP/%s:", (version) => {

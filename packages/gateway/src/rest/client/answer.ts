@@ -149,6 +149,7 @@ async function* readEvents(
       const isError = event === "error";
       const text = data && ascii.decode(data.bytes.subarray(0, 7));
       if (text === "[DONE]" && !isError) return; // of APIs of language models
+      if (text === "null" && event === "end") return; // our own
       if (isError || data?.length) yield { text: data?.bytes ?? line, isError };
       if (event === "end") return;
       event = "";

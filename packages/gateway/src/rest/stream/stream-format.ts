@@ -31,8 +31,9 @@ export const serverSentEvents = {
   header: { "cache-control": "no-store, no-transform", "x-accel-buffering": "no" },
   message: (json: string, _index: number, id?: string) =>
     `${id === undefined ? "" : `id: ${id}\n`}data: ${json}\n\n`,
-  // An EventSource calls again when an answer ends, unless its page closes it.
-  close: () => "event: end\ndata:\n\n",
+  // An EventSource calls again when an answer ends, unless its page closes it. Spring's WebClient reads
+  // the data of each event as JSON.
+  close: () => "event: end\ndata: null\n\n",
   error: (json: string) => `event: error\ndata: ${json}\n\n`,
   comment: ":\n\n",
 } satisfies StreamFormat;

@@ -308,7 +308,7 @@ describe("streams", () => {
     ["results without its header", '{"result":{"id":"1"}}\n{"result":{"id":2}}\n', plain],
     [
       "events",
-      ':\n\nevent: a\nid: 1\ndata: {"id":\r\ndata:"1"}\n\ndata: {"id":2}\n\nevent: end\ndata:\n\ndata',
+      ':\n\nevent: a\nid: 1\ndata: {"id":\r\ndata:"1"}\n\ndata: {"id":2}\n\nevent: end\ndata: null\n\ndata',
       events,
     ],
     [
