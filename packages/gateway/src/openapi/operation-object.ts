@@ -246,7 +246,7 @@ function responseContent(
   if (!isStream) return { "application/json": exampled(schema, components, "writeOnly") };
   const error = errorForm.schema; // the last message of a stream may be one
   // Not `required`: code generators merge the members of `anyOf`, and would require it of messages.
-  const hasError = { not: { properties: { error: { not: {} } } } };
+  const hasError = { not: { properties: { error: { type: "boolean" } } } };
   const item = { anyOf: [schema, { type: "object", properties: { error }, ...hasError }] };
   return { ...streamContent(item, openapi), "text/event-stream": events(schema, error, openapi) };
 }

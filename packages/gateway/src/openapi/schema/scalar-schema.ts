@@ -154,9 +154,9 @@ const schemas: Readonly<Record<string, JsonObject>> = {
   Any: {
     type: "object",
     properties: { "@type": { type: "string", description: "The URL of the message's type." } },
-    // Must be empty without a type. Expressed with `not`, because code generators create types for
-    // the alternatives of `anyOf`.
-    not: { minProperties: 1, properties: { "@type": { not: {} } } },
+    // Must be empty without a type, which is no boolean. Expressed with `not`, because code generators
+    // create types for the alternatives of `anyOf`. To kin-openapi, `not: {}` says nothing.
+    not: { minProperties: 1, properties: { "@type": { type: "boolean" } } },
     additionalProperties: true,
     description: "A message of any type, with the name of that.",
   },
