@@ -209,8 +209,12 @@ function bytesConditions(rules: FieldRules): JsonObject[] {
   const most = rules["len"] ?? rules["maxLen"];
   if (least === undefined && most === undefined) return valueConditions(rules);
   const characters = (bytes: JsonValue) => Math.ceil((Number(bytes) * 4) / 3);
-  const counted = `{${characters(least ?? 0)},${most === undefined ? "" : characters(most)}}`;
-  return [...valueConditions(rules), { pattern: `^[A-Za-z0-9+/_-]${counted}={0,2}$` }];
+  const [low, high] = [characters(least ?? 0), most === undefined ? undefined : characters(most)];
+  // Patterns of Go count to 1000. Lengths allow a byte or two more, or less, because of the padding.
+  const isLong = Math.max(low, high ?? 0) > 1000;
+  const lengths = { minLength: low, ...pick("maxLength", high && Math.ceil(high / 4) * 4) };
+  const pattern = `^[A-Za-z0-9+/_-]{${low},${high ?? ""}}={0,2}$`;
+  return [...valueConditions(rules), isLong ? lengths : { pattern }];
 }
 
 function quote(text: string): string {
