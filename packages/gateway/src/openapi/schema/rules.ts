@@ -78,8 +78,8 @@ function constrainSet(schema: JsonObject, typed: TypeRules, value: Ruled, place:
 /** One schema for both ranges: of two numbers, OpenAPI Generator makes an enum in Rust with one name twice. */
 function numberWithin([low, high]: IntegerRanges, format: string): JsonObject {
   if (high === undefined) return integerNumber(format, low);
-  const { minimum, maximum } = integerNumber(format, { min: low.max + 1n, max: high.min - 1n });
-  return { ...integerNumber(format, { ...low, max: high.max }), not: { minimum, maximum } };
+  const gap = integerNumber(format, { min: low.max + 1n, max: high.min - 1n });
+  return both(integerNumber(format, { ...low, max: high.max }), { not: gap });
 }
 
 /** The conditions for a value that JSON writes in its own type. */

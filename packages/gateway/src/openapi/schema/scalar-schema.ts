@@ -81,7 +81,10 @@ export function textConditions(place: Place, pattern: string | undefined): JsonO
 
 /** An integer as a JSON number. Its bounds are doubles inside the range. */
 export function integerNumber(format: string, { min, max }: IntegerRange): JsonObject {
-  return { type: "integer", format, minimum: 0 - roundDown(-min), maximum: roundDown(max) };
+  const number = { type: "integer", format, minimum: 0 - roundDown(-min) };
+  if (max < 2n ** 63n) return { ...number, maximum: roundDown(max) };
+  // ogen reads a `maximum` as int64, and fails past that.
+  return { ...number, not: { minimum: 0 - roundDown(-max - 1n) } };
 }
 
 /** Any number of so many digits: a pattern of the exact range has 490 characters. */
