@@ -19,7 +19,7 @@ export interface PostgresAddress {
   readonly caFile: string | undefined;
   readonly connectionsMax: number;
   readonly allowUnsafe: ReadonlySet<string>;
-  /** The newest timeline that was seen, by its cluster and hosts. Undefined: not looked at. */
+  /** By cluster and hosts, the newest timeline; by writable host, its cluster. None: not asked. */
   readonly timelines?: Map<string, string>;
 }
 

@@ -25,6 +25,7 @@ export async function assertServer(session: Session, address: PostgresAddress): 
   if (settings.get("transaction_read_only") === "on") {
     // Unless it is a standby, it may still be the newest.
     await assertNewest(session, address).catch(() => {});
+    address.timelines?.delete(host);
     const problem = `${host} is read-only: a standby, or set so; name the primary in the store URL, or all hosts`;
     throw new StoreOpenError("inaccessible", problem);
   }
@@ -36,7 +37,7 @@ export async function assertServer(session: Session, address: PostgresAddress): 
 /** A promotion begins a new timeline. What its old primary still accepts would be lost. */
 async function assertNewest(session: Session, { hosts, timelines }: PostgresAddress) {
   if (timelines === undefined || timelines.has("unknown")) return;
-  const [[cluster, timeline] = []] = await session.query(findTimeline).catch((error) => {
+  const [[cluster, isPlain, timeline] = []] = await session.query(findTimeline).catch((error) => {
     if (!/^(0A|42|55)/.test(sqlState(error) ?? "")) throw error;
     timelines.set("unknown", ""); // it has no such functions, or they have no log to read, as on Aurora
     return [];
@@ -44,17 +45,22 @@ async function assertNewest(session: Session, { hosts, timelines }: PostgresAddr
   // A node of Citus may have begun as a standby of another that goes on.
   const own = describeHost(session.host);
   const key = `${cluster} ${hosts.map(describeHost).includes(own) ? "" : own}`;
-  if (String(timeline) >= (timelines.get(key) ?? "")) timelines.set(key, String(timeline));
-  else {
+  if (String(timeline) < (timelines.get(key) ?? "")) {
     const problem = `${own} was the primary before a failover, and would lose plants; make it a standby, or shut the newer one down and restart plant-store`;
     throw new StoreOpenError("inaccessible", problem);
   }
+  timelines.set(key, String(timeline)).set(own, String(cluster));
+  const first = hosts.map(describeHost).find((name) => timelines.has(name)) ?? own;
+  if (isPlain !== true || timelines.get(first) === cluster) return;
+  // A logical subscriber accepts writes, too, but its publisher would never have them.
+  const problem = `${own} is not a copy of ${first}, but another database; name one of them in the store URL`;
+  throw new StoreOpenError("inaccessible", problem);
 }
 
 /** The name of a segment of the log begins with the timeline. A standby, behind a pooler, has none. */
 export const findTimeline = `
-  SELECT system_identifier::text, CASE WHEN pg_is_in_recovery() THEN ''
-    ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END FROM pg_control_system()`;
+  SELECT system_identifier::text, to_regclass('pg_dist_node') IS NULL, CASE WHEN pg_is_in_recovery()
+    THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END FROM pg_control_system()`;
 
 export function assertSafe(
   where: string,

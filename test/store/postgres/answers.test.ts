@@ -88,23 +88,17 @@ test.each([
   expect(begin).toHaveBeenCalledTimes(tries);
 });
 
-test.each([
-  ["without Citus", [[[99, false]]]],
-  ["before it is distributed", [[[99, true]], []]],
-])("a table has no nodes %s", async (_, answers) => {
-  expect(await readPlacement(answering(...answers))).toBeUndefined();
+test("without Citus, and before it is distributed, a table has no nodes", async () => {
+  for (const answers of [[[[99, false]]], [[[99, true]], []]])
+    expect(await readPlacement(answering(...answers))).toBeUndefined();
 });
 
-test.each([
-  [0, 4],
-  [50, 2],
-  [200, 1],
-])("on a cluster of %i nodes, each gets %i of at most 100 connections", (count, connections) => {
+test.each([0, 50, 200])("on a cluster of %i nodes, they share 100 connections", (count) => {
   const nodes = new Map(Array.from({ length: count }, (_, node) => [`${node}`, undefined]));
   const inspection = { placement: count === 0 ? undefined : { nodes } } as Inspection;
   const options = { connectionsMax: 4, limits: quickLimits, connectTo: () => Promise.reject() };
   const engine = createPostgresEngine({} as SessionPool, inspection, options);
-  expect(engine.commitsMax).toBe(connections);
+  expect(engine.commitsMax).toBe(new Map(Object.entries({ 0: 4, 50: 2, 200: 1 })).get(`${count}`));
   expect(engine.mergesCommits).toBe(count > 0);
   expect(engine.retries.mayHelp(silent)).toBe(count === 0);
   expect(engine.retries.mayHelp(ours)).toBe(false);
@@ -129,19 +123,26 @@ test.each<[timelines: readonly string[], failure?: object]>([
   [["A", "B", "A"]],
   [["A", "A", "9"], { code: "inaccessible" }],
   [["A", "A", ""], { code: "inaccessible" }],
+  // The last is another database. It is used once the first rejects writes.
+  [["A", "A", "A", "A 8"], { code: "inaccessible" }],
+  [["A", "A 8 - citus", "A 7 on", "A 8"]],
   // Aurora without logical replication, and in general; no such function; no right.
   ...["55000", "0A000", "42883", "42501"].map((code): [string[]] => [[code, ""]]),
   [["57P01"], errorOf("57P01")],
 ])("hosts in the timelines %j, the second is a node: %o", async (timelines, failure) => {
-  const { run } = createInspection({ ...address, timelines: new Map() }, quickLimits);
+  const { hosts } = parsePostgresUrl("//u@h,i");
+  const { run } = createInspection({ ...address, hosts, timelines: new Map() }, quickLimits);
   const inspecting = async () => {
     for (const [index, timeline] of timelines.entries()) {
+      const [own = "", cluster = "7", isReadOnly, citus] = timeline.split(" ");
       const query = async (text: string) => {
-        if (!text.includes("pg_control")) return text.includes("FROM unnest") ? utf8 : columns;
-        return timeline.length < 2 ? [["7", timeline]] : Promise.reject(errorOf(timeline));
+        if (text.includes("FROM unnest")) return [...utf8, ["transaction_read_only", isReadOnly]];
+        if (!text.includes("pg_control")) return columns;
+        return own.length < 2 ? [[cluster, !citus, own]] : Promise.reject(errorOf(own));
       };
-      const host = index === 1 ? { name: "w1", port: 1 } : { ...address.hosts[0] };
-      await run({ host, query } as unknown as Session);
+      const host = [hosts[0], { name: "w1", port: 1 }, ...hosts][index];
+      const running = run({ host, query } as unknown as Session);
+      await (isReadOnly === "on" ? expect(running).rejects.toThrow("read-only") : running);
     }
   };
   await expectFailure(inspecting(), failure);

@@ -130,7 +130,7 @@ describe.skipIf(findPostgres().length === 0)("of several hosts", () => {
     await (await openTestStore(urlOf([one.current.port]))).create(plantOf(1));
     await two.current.follow(one.current);
     const [standby = {}] = await two.current.query(findTimeline);
-    expect(Object.values(standby)).toEqual([expect.any(String), ""]);
+    expect(Object.values(standby)).toEqual([expect.any(String), true, ""]);
     const store = await openTestStore(url, { retryLimitMs: 300 });
     await two.current.query("SELECT pg_promote()");
     await until("the new primary", async () => {

@@ -150,10 +150,8 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
 describe.skipIf(!hasPostgres)("on a server with changeable settings", () => {
   const server = useServer();
 
-  test.each([
-    ["fsync", "full_page_writes"],
-    ["full_page_writes", "fsync"],
-  ])("a server with %s=off is rejected", async (name, other) => {
+  test.each(["fsync", "full_page_writes"])("a server with %s=off is rejected", async (name) => {
+    const other = name === "fsync" ? "full_page_writes" : "fsync";
     const { url } = await openDatabase(server.current);
     onTestFinished(() => server.current.set(name, "on"));
     await server.current.set(name, "off");

@@ -25,9 +25,8 @@ const next = ["../../../../test/store/postgres/made-up.sql"];
 test.skipIf(!hasPostgres)("a rolling upgrade, and back", async () => {
   const { url, kept } = await openDatabase(sharedServer.current);
   const all: Promise<unknown>[] = [];
-  const createFifty = (store: PlantStore) => {
+  const createFifty = (store: PlantStore) =>
     all.push(...plantsOf(50, all.length).map((plant) => store.create(plant)));
-  };
   const old = await openAs([], url);
   createFifty(old);
   const upgraded = await openAs(next, url);
