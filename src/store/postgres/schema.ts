@@ -49,12 +49,12 @@ const findTables = `
   SELECT to_regclass('@schema@.plant_store_migrations') IS NOT NULL,
     to_regclass('@schema@.plants') IS NOT NULL`;
 
-/** That of our tables, or else the one in which they would be created. */
+/** That of our tables, or else the one in which they would be created: not beside a hidden store. */
 async function findSchema(session: Session, timeoutMs?: number): Promise<string> {
   const path = `the search_path of this user at ${describeHost(session.host)}`;
   const [[schema, isOther, other] = []] = await session.query(findBySearchPath, [], timeoutMs);
   if (isOther === true) {
-    const problem = `${path} finds plants in the schema ${other}, but plant_store_migrations in ${schema}; name the right one first, or move the table`;
+    const problem = `${path} leads to the schema ${schema}, but there are plants in ${other}; name the right one first, move the table, or use another user for another store`;
     throw new StoreOpenError("foreign", problem);
   }
   if (typeof schema === "string") return schema;
@@ -67,8 +67,12 @@ const schemaOf = (table: string) => `(
     WHERE pg_class.oid = to_regclass('${table}'))`;
 
 const findBySearchPath = `
-  SELECT coalesce(ours, plants, quote_ident(current_schema())), ours <> plants, plants
-  FROM (SELECT ${schemaOf("plant_store_migrations")} AS ours, ${schemaOf("plants")} AS plants) AS found`;
+  SELECT schema, schema <> other, other FROM (
+    SELECT coalesce(ours, plants, quote_ident(current_schema())) AS schema, coalesce(plants, (
+      SELECT min(relnamespace::regnamespace::text) FROM pg_class WHERE ours IS NULL
+        AND relname = 'plant_store_migrations' AND has_table_privilege(oid, 'SELECT'))) AS other
+    FROM (SELECT ${schemaOf("plant_store_migrations")} AS ours, ${schemaOf("plants")} AS plants) AS found
+  ) AS schemas`;
 
 const findVersion = "SELECT coalesce(max(version), 0) FROM @schema@.plant_store_migrations";
 

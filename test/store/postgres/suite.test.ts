@@ -107,6 +107,8 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await expectKept(store, plantOf(1));
     expect(await query(`SELECT FROM ${own}.plants`)).toHaveLength(1);
     await expect(openTestStore(url)).rejects.toMatchObject({ code: "foreign" });
+    await setPath("public");
+    await expect(openTestStore(url)).rejects.toMatchObject({ code: "foreign" });
     await setPath(own);
     const reader = await openPlantReader(url);
     expect(reader.count).toBe(1);
