@@ -9,6 +9,7 @@ import { mergeHeaders, onlyChunked, problemOf } from "./headers.ts";
 import { createNodeWriter, NodeExchange } from "./node-exchange.ts";
 import { StreamExchange } from "./stream-exchange.ts";
 import { type RequestTarget, resolveUrl } from "./target.ts";
+import { pushJoined } from "./windows.ts";
 
 type StockHandler = ReturnType<typeof connectNodeAdapter>;
 
@@ -47,6 +48,7 @@ class RequestExchange extends NodeExchange {
     const { method = "", url: target = "", headers } = request;
     const { "content-length": length = "0", "transfer-encoding": coding } = headers;
     this.hasBody = length !== "0" || coding !== undefined;
+    if (this.hasBody) request.push = pushJoined;
     this.isDuplex = false;
     this.method = method;
     this.target = target;
