@@ -4,7 +4,7 @@ import { messageTooLarge } from "../codec/codec.ts";
 import type { Holding } from "../http/body-budget.ts";
 import { LazyHeaders } from "../http/headers.ts";
 import { resetReason } from "../http/session.ts";
-import { isUnread, pauseUntil, readChunks } from "../http/windows.ts";
+import { isUnread, pauseUntil, piecesMax, readChunks } from "../http/windows.ts";
 import { EnvelopeSplitter, headBytes } from "../rpc/envelope.ts";
 import { type Head, headError, noStatus, statusError } from "./answer.ts";
 import type { CallDeadline } from "./call-deadline.ts";
@@ -179,7 +179,7 @@ export function callStream(attempt: Attempt, messages: Messages) {
   return answer;
 }
 
-/** Sends messages as fast as the server reads them. An error of theirs ends the call. */
+/** Sends messages as fast as the server reads them, few ahead: each takes memory. Their error ends the call. */
 export async function sendAll(attempt: Attempt, messages: Messages): Promise<void> {
   const { stream } = attempt;
   // They may still wait for the next message, which another attempt may send.
@@ -191,7 +191,8 @@ export async function sendAll(attempt: Attempt, messages: Messages): Promise<voi
     for (let i = 0; !stream.closed; i++) {
       const next = await messages.take(i);
       if (stream.closed || next.done === true) break;
-      if (!stream.write(next.value)) await new Promise<void>((resolve) => (wake = resolve));
+      const tell = (i + 1) % piecesMax === 0 ? () => wake() : undefined;
+      if (!stream.write(next.value, tell) || tell) await new Promise<void>((done) => (wake = done));
     }
     stream.end();
   } catch (error) {

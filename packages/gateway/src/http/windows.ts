@@ -23,7 +23,7 @@ const lookIntervalMs = 20;
 
 /** The objects around a piece of unread data, however small. */
 const pieceBytes = 256;
-const piecesMax = 256;
+export const piecesMax = 256;
 
 /** Smaller pieces are joined, because each chunk costs a turn of its reader. */
 const joinedBytesMax = 4 * 1024;
