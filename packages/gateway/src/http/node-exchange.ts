@@ -4,7 +4,7 @@ import { BodyAlreadyReadError } from "./body.ts";
 import { type BodyBudget, clientLeft, Holding, requestBytes } from "./body-budget.ts";
 import type { BodySink, BodyWriter, Ending, Exchange, Head, Response } from "./exchange.ts";
 import type { NodeHeaders, RequestHeaders } from "./headers.ts";
-import { pauseUntil, readChunks } from "./windows.ts";
+import { pauseUntil, piecesMax, readChunks } from "./windows.ts";
 
 const owner = Symbol("the exchange that an answer belongs to");
 
@@ -206,6 +206,7 @@ export function createNodeWriter(
   // Over HTTP/1.1, Node does it by itself. If we do, no `drain` follows on Node 22.
   const corks = !("socket" in to);
   let isScheduled = false;
+  let count = 0;
   let resume: (() => void) | undefined;
   const uncork = () => {
     if (!isScheduled) return;
@@ -221,8 +222,10 @@ export function createNodeWriter(
         if (corks) to.cork();
         process.nextTick(uncork);
       }
+      // Each takes memory until it is sent. Middleware over HTTP/1.1 may not tell.
+      const tell = corks && ++count % piecesMax === 0 ? () => resume?.() : undefined;
       // Adapters for Lambda return nothing, and have room.
-      if (to.write(chunk) !== false) return undefined;
+      if (to.write(chunk, tell) !== false && !tell) return undefined;
       // Added once: a middleware that compresses adds some to its own stream, and removes none.
       if (resume === undefined) {
         for (const event of ["drain", "close"]) to.on(event, () => resume?.());

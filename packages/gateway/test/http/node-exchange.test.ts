@@ -25,12 +25,7 @@ test("a writer does not wait where nothing says that there is no room, as of ada
 
 test("a writer writes what comes in one turn at once, and nothing behind the end", async () => {
   const written: number[] = [];
-  const to = new Writable({
-    writev(chunks, done) {
-      written.push(chunks.length);
-      done();
-    },
-  });
+  const to = new Writable({ writev: (chunks, done) => done(void written.push(chunks.length)) });
   const writer = createNodeWriter(to, () => {});
   for (let turn = 0; turn < 2; turn++) {
     for (const text of ["a", "b", "c"]) void writer.write(Buffer.from(text));
@@ -39,4 +34,10 @@ test("a writer writes what comes in one turn at once, and nothing behind the end
   expect(written).toEqual([3, 3]);
   to.destroy();
   expect(writer.write(Buffer.from("d"))).toBeUndefined();
+});
+
+test("a writer over HTTP/2 waits behind many chunks, however small", () => {
+  const writer = createNodeWriter(new Writable({ write() {} }), () => {});
+  const rooms = Array.from({ length: 256 }, () => writer.write(Buffer.from("a")));
+  expect(rooms.findIndex((room) => room !== undefined)).toBe(255);
 });
