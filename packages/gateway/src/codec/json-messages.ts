@@ -390,20 +390,17 @@ function isFloat({ scalar, message }: Typed): boolean {
   return message.typeName === AnySchema.typeName || message.proto.extensionRange.length > 0;
 }
 
-const floats = new WeakMap<Typed | DescMessage, boolean>();
+const mayHaveFloat = memoized((message: DescMessage): boolean => {
+  const all = new Set<Typed>([{ message }]);
+  for (const { message } of all) for (const field of message?.fields ?? []) all.add(field);
+  return all.values().some(isFloat);
+});
 
 /** Whether the JSON of protobuf-es may not be exact: of a float, or of a message with one in it. */
 function mayDiffer(typed: Typed, { int64 }: JsonWriterOptions): boolean {
   const { scalar, message } = typed;
   if (int64 === "number" && (message !== undefined || isLong(scalar))) return true;
-  let has = floats.get(message ?? typed);
-  if (has === undefined) {
-    const all = new Set([typed]);
-    for (const { message } of all) for (const field of message?.fields ?? []) all.add(field);
-    has = all.values().some(isFloat);
-    floats.set(message ?? typed, has);
-  }
-  return has;
+  return message === undefined ? isFloat(typed) : mayHaveFloat(message);
 }
 
 /** protobuf-es writes a float of 0.1 as 0.10000000149011612, -0 as 0, and 64-bit integers as text. */
