@@ -1,15 +1,14 @@
 /** Addresses in settings, in messages and in URLs. */
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
+import { familyOf, parseAddressBlocks } from "connect-gateway/limits";
 
-const loopback = new BlockList();
-loopback.addSubnet("127.0.0.0", 8, "ipv4");
-loopback.addAddress("::1", "ipv6");
+const loopback = parseAddressBlocks(["127.0.0.0/8", "::1"]);
 
 /** Whether a host, as in a setting or in a URL, is this machine for sure: what is sent there crosses no network. */
 export function isThisMachine(host: string): boolean {
   const name = host.replace(/^\[(.*)\]$/, "$1");
   if (isIP(name) === 0) return /^localhost\.?$/i.test(name);
-  return loopback.check(name, isIP(name) === 4 ? "ipv4" : "ipv6");
+  return loopback.check(name, familyOf(name));
 }
 
 const anyAddresses: ReadonlyMap<string, string> = new Map([
