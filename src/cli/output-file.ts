@@ -3,7 +3,8 @@ import fs from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { CommandFailure, cannot } from "connect-gateway-kit/command/run";
-import { assertNoLostLog, besideName, realPath, syncDirectory } from "../store/sqlite/files.ts";
+import { syncDirectory } from "connect-gateway-kit/files";
+import { assertNoLostLog, besideName, realPath } from "../store/sqlite/files.ts";
 import { kindOfFile } from "./file-kind.ts";
 
 export interface OutputTarget {
@@ -89,11 +90,11 @@ function toFile(target: OutputTarget, temporary: string, handle: FileHandle): Ou
         if (target.force) fs.renameSync(temporary, place);
         else linkNew(temporary, place);
         isKept = false;
+        syncDirectory(dirname(place));
       } catch (error) {
         const { message } = cannot("write", target.path, error);
         throw new CommandFailure(1, isKept ? `${message}; the new file is ${temporary}` : message);
       }
-      if (process.platform !== "win32") syncDirectory(dirname(place));
     },
     async [Symbol.asyncDispose]() {
       await handle.close();

@@ -11,7 +11,7 @@ import { temporaryFolder, temporaryPath } from "./temporary.ts";
 /** What was done to files, in order. SQLite's own syncs cannot be observed here; ours can. */
 const seen = vi.hoisted(() => ({
   open: new Map<number, unknown>(),
-  ...{ log: [] as unknown[], written: [] as Buffer[], failure: "", readOnly: "" },
+  ...{ log: [] as unknown[], written: [] as Buffer[], failure: {}, readOnly: "" },
 }));
 
 vi.mock(import("node:fs"), async (original) => {
@@ -33,7 +33,7 @@ vi.mock(import("node:fs"), async (original) => {
       seen.open.delete(descriptor);
     },
     fsyncSync(descriptor) {
-      if (seen.failure !== "") throw Object.assign(new Error(), { code: seen.failure });
+      if ("code" in seen.failure) throw Object.assign(new Error(), seen.failure);
       seen.log.push(seen.open.get(descriptor));
       fs.fsyncSync(descriptor);
     },
@@ -60,7 +60,7 @@ vi.mock(import("../../src/store/sqlite/driver.ts"), async (original) => {
   return { ...driver, openFile };
 });
 
-beforeEach(() => void Object.assign(seen, { log: [], written: [], failure: "", readOnly: "" }));
+beforeEach(() => void Object.assign(seen, { log: [], written: [], failure: {}, readOnly: "" }));
 // A store that waits for space on its disk opens its files every few seconds.
 afterEach(() => expect([...seen.open.values()]).toEqual([]));
 
@@ -98,14 +98,14 @@ test.each(["", ".link"])("the log of a crash, at PATH%s, is rewritten first", as
 });
 
 test("startup fails if a directory cannot be synced", async () => {
-  seen.failure = "EIO";
+  seen.failure = { code: "EIO", syscall: "fsync" };
   const path = await temporaryPath();
   expect(() => openDatabase(path, 100)).toThrow(expect.objectContaining({ code: "inaccessible" }));
 });
 
 // Somebody else has created it, or a file system cannot sync directories.
-test.each(["EACCES", "EINVAL"])("startup goes on if a directory answers %s", async (failure) => {
-  seen.failure = failure;
+test.each(["EACCES", "EINVAL"])("startup goes on if a directory answers %s", async (code) => {
+  seen.failure = { code };
   openDatabase(await temporaryPath(), 100).close();
 });
 

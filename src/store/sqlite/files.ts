@@ -1,7 +1,7 @@
 import fs from "node:fs";
 import { dirname, resolve } from "node:path";
 import { getSystemErrorMap } from "node:util";
-import { createFile } from "connect-gateway-kit/files";
+import * as kit from "connect-gateway-kit/files";
 import { StoreOpenError } from "../open-error.ts";
 import { applicationId } from "./schema.ts";
 
@@ -21,7 +21,7 @@ const logHeaderBytes = 32;
 export function createDatabaseFile(path: string): void {
   assertNoLostLog(path);
   try {
-    createFile(path);
+    kit.createFile(path);
   } catch (error) {
     throw inaccessible(path, error);
   }
@@ -88,17 +88,15 @@ export function readHead(path: string, bytes: number, flags = "r"): Buffer {
 
 /**
  * Makes the entries of the file and of every directory above it durable: a file is lost with its
- * name. All of them, because an earlier start may have created some and been killed. @throws
- * {StoreOpenError} `inaccessible`
+ * name. All of them, because an earlier start may have created some and been killed. @throws The
+ * system's error.
  */
 export function syncDirectories(path: string): void {
-  // Windows cannot open a directory; NTFS journals its entries.
-  if (process.platform === "win32") return;
   for (const file of new Set([path, fs.realpathSync(path)])) {
     let directory = file;
     do {
       directory = dirname(directory);
-      syncDirectory(directory);
+      kit.syncDirectory(directory);
     } while (directory !== dirname(directory));
   }
 }
@@ -119,15 +117,6 @@ export function realPath(path: string): string {
     const isLink = isMissing && fs.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink();
     if (!isLink) return resolve(path);
     return realPath(resolve(fs.realpathSync(dirname(path)), fs.readlinkSync(path)));
-  }
-}
-
-export function syncDirectory(directory: string): void {
-  try {
-    withFile(directory, "r", fs.fsyncSync);
-  } catch (error) {
-    // We did not create a directory that we may not read. Some file systems cannot sync any.
-    if (!["EACCES", "EINVAL"].includes(codeOf((error as StoreOpenError).cause))) throw error;
   }
 }
 
@@ -197,12 +186,7 @@ function statsOf(path: string): fs.BigIntStats | undefined {
 
 function withFile<T>(path: string, flags: string, work: (descriptor: number) => T): T {
   try {
-    const descriptor = fs.openSync(path, flags, 0o600);
-    try {
-      return work(descriptor);
-    } finally {
-      fs.closeSync(descriptor);
-    }
+    return kit.withFile(path, flags, work);
   } catch (error) {
     throw inaccessible(path, error);
   }

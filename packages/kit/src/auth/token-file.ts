@@ -12,7 +12,7 @@ import { hash, randomBytes } from "node:crypto";
 import fs from "node:fs";
 import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { createFile } from "../files/create-file.ts";
+import { createFile, syncDirectory, withFile } from "../files/create-file.ts";
 import {
   formatTokenEvent,
   isTokenName,
@@ -163,26 +163,6 @@ function append(
     });
     if (event.kind === "create") syncDirectory(dirname(file));
   });
-}
-
-function syncDirectory(directory: string): void {
-  // Windows cannot open a directory, and needs no fsync for one.
-  if (process.platform === "win32") return;
-  try {
-    withFile(directory, fs.constants.O_RDONLY, fs.fsyncSync);
-  } catch (error) {
-    // We may use a directory that we may not read. Some file systems cannot sync any.
-    if (!/^E(ACCES|INVAL)$/.test(`${(error as NodeJS.ErrnoException).code}`)) throw error;
-  }
-}
-
-function withFile<T>(file: string, flags: number, work: (fd: number) => T): T {
-  const fd = fs.openSync(file, flags);
-  try {
-    return work(fd);
-  } finally {
-    fs.closeSync(fd);
-  }
 }
 
 /** @param missing The result if there is no such file. Default: an error. */

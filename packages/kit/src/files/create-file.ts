@@ -28,15 +28,33 @@ function makeDirectory(directory: string): readonly string[] {
 /** As root on Linux, for the owner of its folder, whose server has to open it. */
 function createForOwner(file: string): void {
   try {
-    const fd = fs.openSync(file, "ax", 0o600);
-    try {
+    withFile(file, "ax", (fd) => {
       // That folder is where the file is, even if somebody puts another in the way meanwhile.
       const { uid, gid } = fs.statSync(dirname(fs.readlinkSync(`/proc/self/fd/${fd}`)));
       fs.fchownSync(fd, uid, gid);
-    } finally {
-      fs.closeSync(fd);
-    }
+    });
   } catch {
     // It stays root's, as root may not give it away. Other failures come back in createFile.
+  }
+}
+
+/** Makes the names in a directory durable. */
+export function syncDirectory(directory: string): void {
+  // Windows cannot open a directory; NTFS journals its entries.
+  if (process.platform === "win32") return;
+  try {
+    withFile(directory, "r", fs.fsyncSync);
+  } catch (error) {
+    // We may use a directory that we may not read. Some file systems cannot sync any.
+    if (!/^E(ACCES|INVAL)$/.test(`${(error as NodeJS.ErrnoException).code}`)) throw error;
+  }
+}
+
+export function withFile<T>(file: string, flags: string | number, work: (fd: number) => T): T {
+  const fd = fs.openSync(file, flags, 0o600);
+  try {
+    return work(fd);
+  } finally {
+    fs.closeSync(fd);
   }
 }
