@@ -1,6 +1,7 @@
 /** CreatePlant: message -> domain -> store -> message. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { cancellationOf } from "connect-gateway";
 import { BadRequestSchema, RetryInfoSchema } from "connect-gateway/protos";
 import type {
   CreatePlantResponseSchema,
@@ -8,7 +9,6 @@ import type {
   PlantService,
 } from "../gen/plantstore/v1/plant_service_pb.ts";
 import {
-  type Cancellation,
   type NewPlant,
   type NothingLeft,
   overloaded,
@@ -17,14 +17,8 @@ import {
   type PlantStore,
 } from "./plant.ts";
 
-/**
- * Implements PlantService on a store. The server has checked `google.api.field_behavior` before.
- * @param cancellationOf What reports the cancellation of a call: its signal, or something cheaper.
- */
-export function createPlantService(
-  store: PlantStore,
-  cancellationOf: (context: HandlerContext) => Cancellation,
-): ServiceImpl<typeof PlantService> {
+/** Implements PlantService on a store. The server has checked `google.api.field_behavior` before. */
+export function createPlantService(store: PlantStore): ServiceImpl<typeof PlantService> {
   return {
     createPlant(request, context) {
       const plant = parseNewPlant(request.plant);

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { createFileRegistry, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { cancellationOf, requireFields } from "connect-gateway";
+import { requireFields } from "connect-gateway";
 import { gatewayFetchHandler } from "connect-gateway/fetch";
 import { logFailures } from "connect-gateway/logging";
 import { createMcp, type Mcp } from "connect-gateway/mcp";
@@ -36,7 +36,7 @@ export function createMcpHandler(
   const { log, limits } = settings;
   return gatewayFetchHandler({
     routes: (router) => {
-      router.service(PlantService, createPlantService(store, cancellationOf));
+      router.service(PlantService, createPlantService(store));
     },
     mcp: createTools(settings),
     admit: () => assertRoom(store),

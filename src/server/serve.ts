@@ -1,7 +1,6 @@
 /** Serves a store on a port. */
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import {
-  cancellationOf,
   gatewayNodeAdapter,
   type NodeHandler,
   type RestError,
@@ -67,7 +66,7 @@ export async function serve(
         : [(await import("./store-spans.ts")).spanStore(program.tracing.tracer)]),
     ],
     routes: (router) => {
-      router.service(PlantService, createPlantService(store, cancellationOf));
+      router.service(PlantService, createPlantService(store));
       openServices(router);
     },
     handlers: () =>
