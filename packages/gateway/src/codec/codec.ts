@@ -19,7 +19,7 @@ import { toBytes, unreadMessage } from "./passed.ts";
 import { badRequest, FieldViolation } from "./violation.ts";
 import { assertWireFormat } from "./wire-format.ts";
 
-type Message = MessageShape<DescMessage>;
+export type Message = MessageShape<DescMessage>;
 
 export interface Codec {
   /** @throws {ConnectError} INVALID_ARGUMENT. */

@@ -1,19 +1,11 @@
 /** Rejects requests without required fields, for every message, by reflection. */
-import {
-  clone,
-  type DescField,
-  type DescMessage,
-  getOption,
-  isFieldSet,
-  type MessageShape,
-} from "@bufbuild/protobuf";
+import { clone, type DescField, type DescMessage, getOption, isFieldSet } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence, type FieldMask } from "@bufbuild/protobuf/wkt";
 import type { Interceptor, StreamRequest } from "@connectrpc/connect";
 import { FieldBehavior, field_behavior } from "../../gen/google/api/field_behavior_pb.ts";
+import type { Message } from "../codec/codec.ts";
 import { badRequest, FieldViolation, violationsMax } from "../codec/violation.ts";
-
-type Message = MessageShape<DescMessage>;
 
 /**
  * A server interceptor that rejects a request if a field is not set that

@@ -4,6 +4,7 @@ import {
   type DescField,
   type DescMessage,
   type DescMethod,
+  type JsonObject,
   type JsonValue,
 } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
@@ -18,8 +19,6 @@ import { findField, findFieldPath, jsonPath, parameterReader } from "../rule/fie
 import { getHttpBody, isHttpBody } from "../rule/http-body.ts";
 import type { Segment } from "../rule/path-template.ts";
 import { type Binding, bindingsOf, type Rules, selectorOf } from "../rule/rule.ts";
-
-type JsonObject = { [key: string]: JsonValue };
 
 export interface RestRequest {
   readonly binding: Binding;
