@@ -69,8 +69,7 @@ function openAccessLog({ settings, metrics, tracing }: StartedProgram) {
   });
   /** Logs requests that were rejected by the rules of HTTP before they became calls. */
   const traffic: TrafficObserver = {
-    opened: (socket) => counted?.opened?.(socket),
-    certificateUsed: (expiresAt) => counted?.certificateUsed?.(expiresAt),
+    ...counted,
     refused(refusal) {
       counted?.refused(refusal);
       const described = describeRefusal(refusal);
