@@ -5,16 +5,11 @@ import { Command } from "commander";
 import { common } from "../settings/common.ts";
 import { addSettingFlags, type Flags, flagsOf, readSettings } from "../settings/given.ts";
 import { reachable } from "../settings/place.ts";
-import type { Program } from "../settings/schema.ts";
+import type { OptionsOf, Program } from "../settings/schema.ts";
 import { CommandFailure } from "./run.ts";
 
-interface Options {
-  readonly host?: string | undefined;
-  readonly port?: number | undefined;
-  readonly tls?: { readonly certFile?: unknown; readonly clientCaFile?: unknown } | undefined;
-  readonly adminHost?: string | undefined;
-  readonly adminPort?: number | undefined;
-}
+type Common = typeof common;
+type Options = OptionsOf<Common["listener"] & Common["admin"] & Pick<Common, "tls">>;
 
 /** `health`: asks the server with these settings, for containers without a shell and curl. */
 export function createHealthCommand<O extends Options>(program: Program<O, unknown>): Command {
