@@ -104,7 +104,7 @@ function answerTo(
       return filesAnswer(index.byExtension.get(containingType)?.get(extensionNumber), sent);
     }
     case "allExtensionNumbersOfType": {
-      if (!index.messages.has(value)) return notFound;
+      if (!index.bySymbol.has(value)) return notFound;
       const extensionNumber = [...(index.byExtension.get(value)?.keys() ?? [])];
       const answer = { baseTypeName: value, extensionNumber };
       return { case: "allExtensionNumbersResponse", value: answer };
@@ -156,7 +156,6 @@ function createFileIndex(described: readonly DescService[]) {
   const bySymbol = new Map<string, IndexedFile>();
   /** By the full name of the extended message and the extension's number. */
   const byExtension = new Map<string, Map<number, IndexedFile>>();
-  const messages = new Set<string>();
   const added = new Map<DescFile, IndexedFile>();
 
   function addFile(desc: DescFile): IndexedFile {
@@ -179,7 +178,6 @@ function createFileIndex(described: readonly DescService[]) {
     byName.set(name, file);
     for (const type of nestedTypes(desc)) {
       for (const symbol of symbolsOf(type)) if (!bySymbol.has(symbol)) bySymbol.set(symbol, file);
-      if (type.kind === "message") messages.add(type.typeName);
       if (type.kind === "extension") {
         const { typeName } = type.extendee;
         const numbers = byExtension.get(typeName) ?? new Map<number, IndexedFile>();
@@ -191,7 +189,7 @@ function createFileIndex(described: readonly DescService[]) {
 
   for (const file of [...described.map(({ file }) => file), ...errorFiles]) addFile(file);
   const services = described.map(({ typeName }) => typeName).sort();
-  return { services, byName, bySymbol, byExtension, messages };
+  return { services, byName, bySymbol, byExtension };
 }
 
 function isEqual(one: Uint8Array, other: Uint8Array): boolean {
