@@ -81,8 +81,7 @@ class ConnectRoute extends RpcRoute<URL | undefined> implements Wire<URL | undef
   }
 
   open(exchange: Exchange, values: ContextValues | undefined): UnaryCall | Response {
-    const isChecked = this.options.requireConnectProtocolHeader;
-    const refusal = isChecked ? versionErrorOf(exchange) : undefined;
+    const refusal = versionErrorOf(exchange, this.options);
     return new Call<URL | undefined>(this, exchange, values, { refusal });
   }
 
@@ -169,8 +168,7 @@ class ConnectStreamRoute extends EnvelopeRoute implements StreamWire {
 
   open(exchange: Exchange, values: ContextValues | undefined): Call | Response {
     if (this.isBidi && !exchange.isDuplex) return needsDuplex();
-    const isChecked = this.options.requireConnectProtocolHeader;
-    const refusal = isChecked ? versionErrorOf(exchange) : undefined;
+    const refusal = versionErrorOf(exchange, this.options);
     return new Call(this, exchange, values, { refusal });
   }
 
@@ -204,7 +202,8 @@ function respond(call: Call, body: Body, size: number, error: ConnectError | und
   return { status, header, body, error };
 }
 
-function versionErrorOf(exchange: Exchange): ConnectError | undefined {
+function versionErrorOf(exchange: Exchange, options: Endpoint["options"]) {
+  if (!options.requireConnectProtocolHeader) return undefined;
   const version = headerOf(exchange, "connect-protocol-version");
   return versionError("header", connect.headerProtocolVersion, connect.protocolVersion, version);
 }
