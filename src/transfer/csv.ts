@@ -60,7 +60,7 @@ export async function* readCsv(
       const names = header;
       const json = () => toJson(names, fields);
       const keep = (isRead: boolean) => JSON.stringify(isRead ? json() : textOf(fields));
-      return toRow({ line: lines.of(context) }, json, keep) as unknown as string[];
+      return toRow(lines.of(context), json, keep) as unknown as string[];
     },
     skip_records_with_error: true,
     on_skip(error) {

@@ -20,7 +20,7 @@ export async function* readNdjson(
     } else if (!content.every(isSpace)) {
       // `JSON.parse` may confuse keys with those of an earlier row.
       const read = () => unwrap(parseJson(content)) as ExactJson;
-      yield toRow({ line }, read, (isRead) =>
+      yield toRow(line, read, (isRead) =>
         JSON.stringify(isRead ? read() : readableText(content), keepDigits),
       );
     }

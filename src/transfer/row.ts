@@ -8,21 +8,19 @@ import { assertValidPlant, type NewPlant, PlantError, plantFrom } from "../plant
 /** A row of a file: a plant, or the reason why it is none. */
 export type Row = PlantRow | MalformedRow;
 
-export interface PlantRow extends Place {
+export interface PlantRow {
   readonly kind: "plant";
+  /** The number of its first line, from 1. */
+  readonly line: number;
   readonly plant: NewPlant;
 }
 
-export interface MalformedRow extends Place {
+interface MalformedRow {
   readonly kind: "malformed";
+  readonly line: number;
   readonly reason: string;
   /** The row as JSON: its fields, or its text if it has none. Undefined if it was not kept. */
   readonly row?: string | undefined;
-}
-
-export interface Place {
-  /** The number of its first line, from 1. */
-  readonly line: number;
 }
 
 /** The file has another format: no rows can be found. */
@@ -44,14 +42,14 @@ export const defaultRowLimits = { lineBytesMax: 8 * 1024 * 1024 };
  * @param read May throw a {@link RowError}, or a ConnectError.
  * @param keep Returns the fields of a row that is no plant, or its text if it could not be read, as JSON.
  */
-export function toRow(place: Place, read: () => ExactJson, keep: (isRead: boolean) => string): Row {
+export function toRow(line: number, read: () => ExactJson, keep: (isRead: boolean) => string): Row {
   let isRead = false;
   try {
     const json = read();
     isRead = true;
-    return { kind: "plant", ...place, plant: parsePlant(json) };
+    return { kind: "plant", line, plant: parsePlant(json) };
   } catch (error) {
-    return { kind: "malformed", ...place, reason: reasonOf(error), row: keep(isRead) };
+    return { kind: "malformed", line, reason: reasonOf(error), row: keep(isRead) };
   }
 }
 
