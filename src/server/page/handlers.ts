@@ -136,13 +136,11 @@ export const pageFiles: ReadonlyMap<string, PageFile> = new Map<string, PageFile
       render: (text, facts) => JSON.stringify(documentBelow(text, facts), null, 2),
     },
   ],
-  ["/page/base.css", file(own("base.css"), "text/css")],
-  ["/page/page.css", file(own("page.css"), "text/css")],
-  ["/page/docs.css", file(own("docs.css"), "text/css")],
-  ...scripts.map(
-    (name) => [`/page/${name}.js`, file(own(`${name}.js`), "text/javascript")] as const,
-  ),
-  ["/page/icon.svg", file(own("icon.svg"), "image/svg+xml")],
+  ["/page/base.css", file("base.css", "text/css")],
+  ["/page/page.css", file("page.css", "text/css")],
+  ["/page/docs.css", file("docs.css", "text/css")],
+  ...scripts.map((name) => [`/page/${name}.js`, file(`${name}.js`, "text/javascript")] as const),
+  ["/page/icon.svg", file("icon.svg", "image/svg+xml")],
 ]);
 
 function html(name: string): PageFile {
@@ -155,7 +153,7 @@ function html(name: string): PageFile {
       .replace("{{reference}}", () =>
         renderReference(documentBelow(readFileSync(openApi, "utf8"), facts)),
       );
-  return { ...file(own(name), "text/html", trusted), render };
+  return { ...file(name, "text/html", contentSecurityPolicy(trusted)), render };
 }
 
 /** For the page, which writes messages byte by byte. An attribute of HTML. */
@@ -168,12 +166,13 @@ const fieldNumbers = JSON.stringify(
   ),
 ).replaceAll('"', "&quot;");
 
-function file(url: URL, type: string, more: Readonly<Record<string, string>> = {}): PageFile {
-  return { url, type: `${type}; charset=utf-8`, policy: contentSecurityPolicy(more) };
+function file(at: string | URL, type: string, policy = contentSecurityPolicy()): PageFile {
+  const url = new URL(at, import.meta.url);
+  return { url, type: `${type}; charset=utf-8`, policy };
 }
 
 /** https://www.w3.org/TR/CSP3: only own files, nothing inline, no forms sent. */
-function contentSecurityPolicy(more: Readonly<Record<string, string>>): string {
+function contentSecurityPolicy(more: Readonly<Record<string, string>> = {}): string {
   const directives = {
     "default-src": "'none'",
     "script-src": "'self'",
@@ -188,10 +187,6 @@ function contentSecurityPolicy(more: Readonly<Record<string, string>>): string {
   return Object.entries(directives)
     .map((entry) => entry.join(" "))
     .join("; ");
-}
-
-function own(name: string): URL {
-  return new URL(name, import.meta.url);
 }
 
 /** The document is served under the base path, like the operation. */
