@@ -73,12 +73,9 @@ export function createTracingObserver(options: TracingObserverOptions): TracingO
         calling: (values) => void values.set(callContextKey, context),
         end(ending) {
           if (!span.isRecording()) return;
-          const { attributes: ended, errorType } = describeEnding(request, ending);
+          const ended = describeEnding(request, ending);
           span.setAttributes(ended);
-          if (errorType !== undefined) {
-            span.setAttribute("error.type", errorType);
-            span.setStatus({ code: otel.SpanStatusCode.ERROR });
-          }
+          if ("error.type" in ended) span.setStatus({ code: otel.SpanStatusCode.ERROR });
           span.end();
         },
       };
@@ -136,18 +133,19 @@ const authority = /^([\w.-]{1,253}|\[[\dA-Fa-f:.]{2,45}\])(?::(\d{1,5}))?$/;
 function describeEnding(
   { protocol }: ObservedRequest,
   { code, status }: CallEnding,
-): { readonly attributes: otel.Attributes; readonly errorType: string | undefined } {
+): otel.Attributes {
   if (!isHttp(protocol)) {
     // Connect has no code for success.
     const name = protocol === "connect" ? code && codeToString(code) : codeNameOf(code);
-    const attributes = name === undefined ? {} : { "rpc.status_code": name };
-    return { attributes, errorType: isServerError(code) ? name : undefined };
+    if (name === undefined) return {};
+    return { "rpc.status_code": name, ...(isServerError(code) && { "error.type": name }) };
   }
-  if (status === undefined) return { attributes: {}, errorType: undefined };
+  if (status === undefined) return {};
   // A stream that started successfully and then failed.
   const failed = status < 400 && isServerError(code) ? codeNameOf(code) : undefined;
   const errorType = status >= 500 ? String(status) : failed;
-  return { attributes: { "http.response.status_code": status }, errorType };
+  const own = { "http.response.status_code": status };
+  return errorType === undefined ? own : { ...own, "error.type": errorType };
 }
 
 const httpMethods = /^(?:CONNECT|DELETE|GET|HEAD|OPTIONS|PATCH|POST|PUT|QUERY|TRACE)$/;
