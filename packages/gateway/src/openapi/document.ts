@@ -21,7 +21,7 @@ export function createOpenApiDocument(
   const settings = resolveOpenApiOptions(options);
   const methods = services.flatMap((service) => service.methods);
   assertServed(settings.rest, methods);
-  const operations = operationsOf(services, settings);
+  const operations = operationsOf(methods, settings);
   const { rest, securitySchemes, security, examples, textPattern } = settings;
   const { int64, ignoreUnknownFields } = rest;
   const components = createComponents(settings.names);

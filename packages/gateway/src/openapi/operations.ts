@@ -1,5 +1,5 @@
 /** The methods that the gateway serves: their REST bindings, each with its own name. */
-import type { DescField, DescMethod, DescService } from "@bufbuild/protobuf";
+import type { DescField, DescMethod } from "@bufbuild/protobuf";
 import type { Segment, Variable } from "../rest/rule/path-template.ts";
 import {
   type Binding,
@@ -35,9 +35,8 @@ const restMax = 4;
 type Settings = Pick<OpenApiSettings, "openapi" | "names" | "rest">;
 
 /** @throws {Error} for two with one name; {RuleError} for two with one path. */
-export function operationsOf(services: readonly DescService[], settings: Settings): Operation[] {
+export function operationsOf(methods: readonly DescMethod[], settings: Settings): Operation[] {
   const { openapi, rest } = settings;
-  const methods = services.flatMap((service) => service.methods);
   const places = methods
     .filter(({ methodKind }) => methodKind !== "bidi_streaming")
     .flatMap((method) => placesOf(method, rest));
