@@ -42,11 +42,7 @@ export interface PortOptions extends ListenOptions {
   readonly onError: (error: unknown) => void;
 }
 
-export interface Port {
-  readonly address: AddressInfo;
-  /** Accepts no new connections, and closes after the last answer, or after `timeoutMs`. */
-  drain(timeoutMs: number): Promise<void>;
-}
+export type Port = Awaited<ReturnType<typeof openPort>>;
 
 /** Observes connections, certificates, and requests rejected by the rules of HTTP. */
 export interface TrafficObserver {
@@ -68,7 +64,7 @@ const sweepIntervalMs = 20;
  * @throws {TypeError} for an invalid exempt address; {TlsFilesError}; the system's error if it
  * cannot listen.
  */
-export async function openPort(options: PortOptions): Promise<Port> {
+export async function openPort(options: PortOptions) {
   const { limits, tls, handler, traffic, responseFor, onError } = options;
   const tell: OnRefusal = (refusal) => guarded(onError, () => traffic?.refused(refusal));
   const refusals = createRefusals(limits.idleTimeoutMs, responseFor, tell);
@@ -163,6 +159,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
   // Not before: if listening failed, it would never stop.
   const unwatch = tls && watchTlsMaterial(tls, useCertificate, options.onTlsError);
 
+  /** Accepts no new connections, and closes after the last answer, or after `timeoutMs`. */
   async function drain(timeoutMs: number): Promise<void> {
     draining = true;
     unwatch?.();
@@ -185,7 +182,8 @@ export async function openPort(options: PortOptions): Promise<Port> {
   }
 
   const ofPath = options.path && { address: options.path, family: "unix", port: 0 };
-  return { address: ofPath || (http1.address() as AddressInfo), drain };
+  const address: AddressInfo = ofPath || (http1.address() as AddressInfo);
+  return { address, drain };
 }
 
 // RFC 9113 section 6.8, with 2^31 - 1 as the last stream and no error.
