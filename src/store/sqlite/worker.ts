@@ -83,7 +83,7 @@ function main(): void {
   function follow(request: Exclude<Request, { kind: "close" }>): void {
     if (request.kind === "commit") answer(() => write(request.values));
     else answer(request.kind === "probe" ? probe : inspect);
-    if (!isBroken) checkpointWhenDue();
+    attempt(() => opened?.writer.checkpointWhenDue());
   }
 
   function answer(work: () => Unstored): void {
@@ -136,9 +136,10 @@ function main(): void {
   }
 
   /** A checkpoint without space or lock is made up for by the next. Other failures are final. */
-  function checkpointWhenDue(): void {
+  function attempt(work: () => void): void {
+    if (isBroken) return;
     try {
-      opened?.writer.checkpointWhenDue();
+      work();
     } catch (error) {
       if (!isPassing(failureCode(error))) breakDown(error);
     }
@@ -152,15 +153,11 @@ function main(): void {
   function close(): void {
     if (opened === undefined) return;
     const { db, assertFilesInPlace } = opened;
-    try {
-      if (!isBroken) {
-        assertFilesInPlace();
-        // Closing would also checkpoint, but without reporting errors.
-        checkpoint(db, "PASSIVE");
-      }
-    } catch (error) {
-      if (!isPassing(failureCode(error))) breakDown(error);
-    }
+    attempt(() => {
+      assertFilesInPlace();
+      // Closing would also checkpoint, but without reporting errors.
+      checkpoint(db, "PASSIVE");
+    });
     // Without the log's file, nobody else has written, and only closing can still save what it has.
     const mayOverwrite = isBroken && fileId(logPath(path)) !== undefined;
     using _reader = mayOverwrite ? openReader() : undefined;
