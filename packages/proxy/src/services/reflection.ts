@@ -160,10 +160,9 @@ function noAnswer(what: string, answer: ServerReflectionResponse["messageRespons
   return `the upstream's reflection does not tell ${what}${reason}`;
 }
 
-export interface ReflectionWatchOptions {
+export interface ReflectionWatchOptions
+  extends Pick<ReflectServicesOptions, "services" | "header"> {
   readonly transport: GrpcTransport;
-  readonly services?: readonly string[] | undefined;
-  readonly header?: ReflectServicesOptions["header"];
   /** How often the upstream is asked, in ms. Default: 5 minutes. */
   readonly intervalMs?: number;
   /** Makes a gateway of descriptors. If it throws, the previous ones stay. */
