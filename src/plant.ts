@@ -160,16 +160,12 @@ export function assertValidPlant(plant: NewPlant): void {
     throw new PlantError("invalid", "id must be a 64-bit integer", { field: "id" });
   }
   for (const field of textFields) {
-    const text = plant[field];
-    if (text !== undefined) assertValidText(field, text);
-  }
-}
-
-function assertValidText(field: TextField, text: string): void {
-  if (!text.isWellFormed()) {
-    throw new PlantError("invalid", `${field} must not contain a lone surrogate`, { field });
-  }
-  if (text.includes("\0")) {
-    throw new PlantError("invalid", `${field} must not contain U+0000`, { field });
+    const text = plant[field] ?? "";
+    if (!text.isWellFormed()) {
+      throw new PlantError("invalid", `${field} must not contain a lone surrogate`, { field });
+    }
+    if (text.includes("\0")) {
+      throw new PlantError("invalid", `${field} must not contain U+0000`, { field });
+    }
   }
 }
