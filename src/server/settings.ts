@@ -103,11 +103,9 @@ function findSharingProblems({ reusePort, store }: Values): kit.SettingProblem[]
   if (process.platform !== "linux") {
     return [{ setting, problem: "must be off: only Linux spreads connections over a shared port" }];
   }
-  if (/^sqlite:/i.test(store)) {
-    const problem = "must be off unless store is PostgreSQL: one process alone serves SQLite";
-    return [{ setting, problem, other: "store" }];
-  }
-  return [];
+  if (!/^sqlite:/i.test(store)) return [];
+  const problem = "must be off unless store is PostgreSQL: one process alone serves SQLite";
+  return [{ setting, problem, other: "store" }];
 }
 
 function findAccessProblems({ auth, store }: Values): kit.SettingProblem[] {
