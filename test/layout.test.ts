@@ -69,7 +69,7 @@ test("our packages are imported by their names, and only where they belong", () 
     "src/index.ts": ["connect-gateway"],
     "src/server": ["connect-gateway", "connect-gateway-kit"],
     "src/service.ts": ["connect-gateway"],
-    // How a file is created for its owner.
+    // How a file is created for its owner, and synced.
     "src/store": ["connect-gateway-kit"],
     "src/transfer": ["connect-gateway"],
   });
