@@ -197,12 +197,11 @@ function socketPathOf(host: string): string | undefined {
 }
 
 export function restOptionsOf({ rest }: Settings) {
+  const { int64Numbers, problemJson, zeroValues: _ofEveryProtocol, ...own } = rest;
   return {
-    ignoreUnknownFields: rest.ignoreUnknownFields,
-    int64: rest.int64Numbers ? ("number" as const) : ("string" as const),
-    etag: rest.etag,
-    ignoreQueryParameters: rest.ignoreQueryParameters,
-    ...(rest.problemJson && { renderError: renderProblem }),
+    ...own,
+    int64: int64Numbers ? ("number" as const) : ("string" as const),
+    ...(problemJson && { renderError: renderProblem }),
   };
 }
 
