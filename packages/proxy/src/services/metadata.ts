@@ -35,10 +35,8 @@ export function createRequestMetadata(
       else onDropped(name);
     }
     const peer = values.get(peerAddressKey);
-    if (peer !== undefined) {
-      const before = metadata[forwardedFor];
-      metadata[forwardedFor] = before === undefined ? peer : `${before}, ${peer}`;
-    }
+    const before = metadata[forwardedFor];
+    if (peer !== undefined) metadata[forwardedFor] = before ? `${before}, ${peer}` : peer;
     return metadata;
   };
 }
