@@ -1,7 +1,6 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { type BadRequest, BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
-import { memoized } from "../codec/decode.ts";
 import { codeNameOf } from "../rpc/call-names.ts";
 import { messagesIn } from "../rpc/required-fields.ts";
 import type { Refusal } from "../server/refusal.ts";
@@ -50,10 +49,16 @@ function subjectOf(path: string, message: DescMessage | undefined): string {
 /** Of a list or a map. A key without quotation marks is part of a name. */
 const indexOrKey = /\[(?:\d{1,7}|"(?:[^"\\]|\\.)*")\]/g;
 
-const namesIn = memoized((message: DescMessage): ReadonlySet<string> => {
-  const all = [...messagesIn([message])].flatMap(({ fields, oneofs }) => [
-    ...fields.flatMap(({ name, jsonName }) => [name, jsonName]),
-    ...oneofs.map(({ name }) => name),
-  ]);
-  return new Set(all);
-});
+const known = new WeakMap<DescMessage, ReadonlySet<string>>();
+
+function namesIn(message: DescMessage): ReadonlySet<string> {
+  const found = known.get(message);
+  if (found !== undefined) return found;
+  const names = new Set<string>();
+  for (const { fields, oneofs } of messagesIn([message])) {
+    for (const { name, jsonName } of fields) names.add(name).add(jsonName);
+    for (const { name } of oneofs) names.add(name);
+  }
+  known.set(message, names);
+  return names;
+}
