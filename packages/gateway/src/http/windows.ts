@@ -1,6 +1,6 @@
 /** Flow control of HTTP/2: how much a peer may send before somebody reads it. */
 import { constants, type Http2Session, type Http2Stream } from "node:http2";
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import type { ConnectError } from "@connectrpc/connect";
 import { longMs, nextTurn } from "./body.ts";
 import { keepStreamsInTables, type StreamTable } from "./session.ts";
@@ -23,6 +23,8 @@ const lookIntervalMs = 20;
 
 /** The objects around a piece of unread data, however small. */
 const pieceBytes = 256;
+
+/** So many pieces at the most wait to be sent, or unread before they are joined. */
 export const piecesMax = 256;
 
 /** Smaller pieces are joined, because each chunk costs a turn of its reader. */
@@ -181,7 +183,7 @@ export const answerWindows = createWindows({
 });
 
 /** What Node keeps of a stream. `ended`: all has arrived. */
-interface ReadableState {
+export interface ReadableState {
   readonly buffer: (Buffer | null)[];
   readonly bufferIndex: number;
   readonly ended: boolean;
@@ -189,13 +191,6 @@ interface ReadableState {
 
 function stateOf(stream: Readable): ReadableState {
   return Reflect.get(stream, "_readableState");
-}
-
-/** `push` for bodies of HTTP/1.1: in chunks of a byte, 64 KiB that nobody read took 11 MiB. */
-export function pushJoined(this: Readable, chunk: unknown): boolean {
-  const { buffer, bufferIndex: read } = stateOf(this);
-  if (buffer.length > read + piecesMax) buffer.push(Buffer.concat(buffer.splice(read) as Buffer[]));
-  return Readable.prototype.push.call(this, chunk);
 }
 
 /** Whether all that the peer sends on a stream has arrived, but is not read. */
