@@ -1,9 +1,13 @@
+import { randomBytes } from "node:crypto";
 import { queryPostgres } from "./postgres-client.ts";
 
 export type PostgresDatabases = ReturnType<typeof openDatabases>;
 
 /** The password of every role. Conspicuous where it should not appear. */
 export const password = "a/secret:that@nobody?sees#";
+
+/** Not the id of the process: a test that resets modules would begin the numbers anew. */
+const run = randomBytes(4).toString("hex");
 
 /**
  * Databases and roles of a running PostgreSQL.
@@ -27,12 +31,12 @@ export function openDatabases(port: number, params: readonly string[]) {
     ...{ port, url, query },
     async createDatabase(options = "ENCODING 'UTF8'") {
       // Several processes may share the server.
-      const name = `plants_${process.pid}_${++names}`;
+      const name = `plants_${run}_${++names}`;
       await query(`CREATE DATABASE ${name} TEMPLATE template0 ${options}`);
       return name;
     },
     async createRole(options = "") {
-      const name = `role_${process.pid}_${++names}`;
+      const name = `role_${run}_${++names}`;
       await query(`CREATE ROLE ${name} LOGIN PASSWORD '${password}' ${options}`);
       return name;
     },

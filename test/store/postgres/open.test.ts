@@ -128,7 +128,7 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     ["a wrong password", /:[^:@]*@/, ":wrong@", /user or password.*28P01/],
     ["no password", /:[^:@]*@/, "@", /cannot connect|user or password/],
     ["no such role", /postgres:(?!\/)/, "nobody:", /user or password.*28P01/],
-    ["no such database", /plants_\d+/, "none", /no such database.*3D000/],
+    ["no such database", /plants_[0-9a-f]+_\d+/, "none", /no such database.*3D000/],
     ["TLS with a server that has none", /$/, "&sslmode=require", /SSL.*sslmode/],
     ["nobody there", /:\d+\//, ":1/", /:1 \(ECONNREFUSED\)/],
     ["no such host", /127\.0\.0\.1/, "nowhere.invalid", /nowhere\.invalid/],
