@@ -7,6 +7,7 @@ import {
 } from "@bufbuild/protobuf";
 import { type ContextKey, createContextKey } from "@connectrpc/connect";
 import { smallBytes } from "./decode.ts";
+import { plainBytes } from "./wire-format.ts";
 
 /** For a call by our gRPC transport: whether its answers are for a caller who takes bytes. */
 export const passesOn: ContextKey<boolean> = createContextKey(false, {
@@ -41,5 +42,5 @@ export function toBytes<D extends DescMessage>(
   message: MessageShape<D>,
   options?: Partial<BinaryWriteOptions>,
 ): Uint8Array {
-  return bytesOf.get(message) ?? toBinary(desc, message, options);
+  return bytesOf.get(message) ?? plainBytes(desc, message) ?? toBinary(desc, message, options);
 }

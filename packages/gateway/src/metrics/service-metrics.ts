@@ -105,11 +105,10 @@ let ofProcess: Registry | undefined;
 
 /** Metrics of the process. Created once, because their collectors cannot be stopped. */
 function processRegistry(): Registry {
-  if (ofProcess === undefined) {
-    ofProcess = new Registry();
-    // Its timer for the loop would be busy for seconds or minutes when the clock is set forward by years.
-    collectDefaultMetrics({ register: ofProcess, eventLoopUtilizationTimeout: 2 ** 31 - 1 });
-  }
+  if (ofProcess !== undefined) return ofProcess;
+  ofProcess = new Registry();
+  // Its timer for the loop would be busy for seconds or minutes when the clock is set forward by years.
+  collectDefaultMetrics({ register: ofProcess, eventLoopUtilizationTimeout: 2 ** 31 - 1 });
   return ofProcess;
 }
 

@@ -14,6 +14,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createCodecs } from "../../src/codec/codec.ts";
+import { toBytes } from "../../src/codec/passed.ts";
 import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LabelService, PrintLabelRequestSchema } from "../gen/library/v1/label_pb.ts";
 import {
@@ -102,4 +103,27 @@ test.each([0, 5000])("a custom depth limit is respected, around a text of %d byt
     parseAs(FieldService.method.echo, bytes, { recursionLimit });
   expect(read(300)).toStrictEqual(message);
   expect(() => read(299)).toThrow(/parse binary/);
+});
+
+test.each([
+  ["that does not fit", create(EveryFieldSchema, { string: "b", int64: 2n ** 63n })],
+  ["of another type", create(EveryFieldSchema, { string: "b", child: create(OldSchema) as never })],
+  ["that is large", create(EveryFieldSchema, { string: "b".repeat(5000) })],
+])("a value %s leaves nothing to the next message", (_what, message) => {
+  const bytes = toBinary(EveryFieldSchema, create(EveryFieldSchema, { string: "a" }));
+  const outcome = (write: () => unknown) => {
+    try {
+      return write();
+    } catch (error) {
+      return error;
+    }
+  };
+  expect(outcome(() => toBytes(EveryFieldSchema, message))).toEqual(
+    outcome(() => toBinary(EveryFieldSchema, message)),
+  );
+  expect(toBytes(EveryFieldSchema, create(EveryFieldSchema, { string: "a" }))).toEqual(bytes);
+});
+
+test("a required field must be set", () => {
+  expect(() => toBytes(OldSchema, create(OldSchema))).toThrow("required field not set");
 });

@@ -163,9 +163,8 @@ function findAddressProblem(addresses: readonly string[]): string | undefined {
 type TlsGroup = { readonly [K in keyof TlsFiles]-?: TlsFiles[K] | undefined };
 
 export function tlsFilesOf({ certFile, keyFile, ...others }: TlsGroup): TlsFiles | undefined {
-  return certFile === undefined || keyFile === undefined
-    ? undefined
-    : { certFile, keyFile, ...others };
+  if (certFile === undefined || keyFile === undefined) return undefined;
+  return { certFile, keyFile, ...others };
 }
 
 function findTlsProblems({ certFile, keyFile, clientCaFile }: TlsGroup): SettingProblem[] {
