@@ -94,10 +94,11 @@ export function createRefusals(
 
   /** Answers on the socket of an HTTP/1.1 connection, and closes it. @param isHead As the method. */
   function answerOnSocket(socket: Duplex, { status, header, body }: Response, isHead: boolean) {
-    const lines = Object.entries({ ...header, connection: "close" });
-    const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+    const fields = Object.entries({ ...header, connection: "close" });
+    const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+    const head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${lines}`;
     socket.once("finish", () => closeSoon(socket));
-    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${isHead ? "" : body}`);
+    socket.end(`${head}\r\n${isHead ? "" : body}`);
   }
 
   return { idleTimeoutMs, ofHandshake, report, onResponse, onStream, answerOnSocket };

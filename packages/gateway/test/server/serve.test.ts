@@ -237,7 +237,7 @@ const internal = /^HTTP\/1\.1 500 .*"internal error"/s;
 
 // Vitest fails for an error that nobody handles, by which a stranger would end the process of a user.
 test.each<[how: string, renderError: () => unknown, answer: RegExp]>([
-  ["like other REST errors", () => ({ status: 418, body: "no" }), /^HTTP\/1\.1 418 .*"no"$/s],
+  ["like other REST errors", () => ({ status: 499, body: "no" }), /^\S+ 499 (?!undef).*"no"$/s],
   [
     "without a body that its status cannot have",
     () => ({ status: 204, body: 1 }),
