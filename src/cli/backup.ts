@@ -1,12 +1,17 @@
 import { Command } from "commander";
 import { listenForStop } from "connect-gateway-kit/command/process";
-import { SettingsError } from "connect-gateway-kit/settings";
+import {
+  addSettingFlags,
+  type Flags,
+  readSettings,
+  SettingsError,
+} from "connect-gateway-kit/settings";
+import { plantStore } from "../server/settings.ts";
 import { parseStoreUrl } from "../server/store-url.ts";
 import { describeStore } from "../store/open.ts";
 import { backupDatabase } from "../store/sqlite/backup.ts";
 import { openOutputFile } from "./output-file.ts";
 import { count, createProgress } from "./progress.ts";
-import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 export function createBackupCommand(): Command {
   const command = new Command("backup")
@@ -15,7 +20,7 @@ export function createBackupCommand(): Command {
     .option("--force", "replace an existing backup", false)
     .addHelpText("after", notes)
     .action(backUp);
-  return addSettingFlags(command, "store");
+  return addSettingFlags(plantStore, command, "store");
 }
 
 const notes = `
@@ -26,7 +31,7 @@ one names the temporary file that it left. To restore a backup, stop the server,
 Exit codes: 0 made and verified, 1 failed, 2 wrong usage, or not an SQLite store.`;
 
 async function backUp(file: string, flags: Flags): Promise<void> {
-  const { settings, use } = await readSettings(flags, "store");
+  const { settings, use } = await readSettings(plantStore, flags, "store");
   const store = parseStoreUrl(settings.store);
   using stop = listenForStop();
   using progress = createProgress();

@@ -2,12 +2,13 @@ import { statSync } from "node:fs";
 import { Command } from "commander";
 import { listTokens, TokenFileError } from "connect-gateway-kit/auth/token-file";
 import { CommandFailure } from "connect-gateway-kit/command/run";
+import { addSettingFlags, type Flags, readSettings } from "connect-gateway-kit/settings";
+import { plantStore } from "../server/settings.ts";
 import { parseStoreUrl } from "../server/store-url.ts";
 import { tokenCommand } from "../server/token-command.ts";
 import { version } from "../server/version.ts";
 import { checkStore, describeStore, type StoreLocation } from "../store/open.ts";
 import { type Finding, finding } from "../store/options.ts";
-import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 export function createCheckCommand(): Command {
   const command = new Command("check")
@@ -15,7 +16,7 @@ export function createCheckCommand(): Command {
     .option("--json", "one object, with an array of findings", false)
     .addHelpText("after", notes)
     .action(check);
-  return addSettingFlags(command, "store", "token-file");
+  return addSettingFlags(plantStore, command, "store", "token-file");
 }
 
 const notes = `
@@ -24,7 +25,7 @@ meanwhile. For PostgreSQL, it checks what a server checks at startup, but not th
 Exit codes: 0 nothing fails, 1 something does, 2 wrong usage.`;
 
 async function check(flags: Flags): Promise<void> {
-  const { settings } = await readSettings(flags, "store", "token-file");
+  const { settings } = await readSettings(plantStore, flags, "store", "token-file");
   const store = parseStoreUrl(settings.store);
   const isJson = flags["json"] === true;
   const write = (text: string) => void (isJson || process.stdout.write(text));

@@ -1,6 +1,8 @@
 import { Command, Option } from "commander";
 import { listenForStop } from "connect-gateway-kit/command/process";
 import { CommandFailure, cannot } from "connect-gateway-kit/command/run";
+import { addSettingFlags, type Flags, readSettings } from "connect-gateway-kit/settings";
+import { plantStore } from "../server/settings.ts";
 import { parseStoreUrl } from "../server/store-url.ts";
 import { openPlantReader } from "../store/open.ts";
 import { readPages } from "../store/plant-reader.ts";
@@ -15,7 +17,6 @@ import {
 import { zip } from "../transfer/unzip.ts";
 import { type OutputFile, openOutputFile, statsOf } from "./output-file.ts";
 import { createProgress } from "./progress.ts";
-import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 export function createExportCommand(): Command {
   const command = new Command("export")
@@ -27,7 +28,7 @@ export function createExportCommand(): Command {
     .option("--force", "replace an existing export", false)
     .addHelpText("after", notes)
     .action(exportPlants);
-  return addSettingFlags(command, "store");
+  return addSettingFlags(plantStore, command, "store");
 }
 
 const notes = `
@@ -36,7 +37,7 @@ JSON parsers that use doubles round those above 2^53.
 Exit codes: 0 written, or the reader closed the pipe; 1 failed, 2 wrong usage.`;
 
 async function exportPlants(flags: Flags & { format?: FormatName; output: string }) {
-  const { store } = (await readSettings(flags, "store")).settings;
+  const { store } = (await readSettings(plantStore, flags, "store")).settings;
   const { format, output } = flags;
   const name = format ?? formatOfFile(output) ?? "ndjson";
   // A stream has nothing to clean up, and its reader may keep the process waiting.

@@ -1,10 +1,11 @@
 import { Command } from "commander";
 import { listenForStop } from "connect-gateway-kit/command/process";
 import { serveMcp } from "connect-gateway-kit/command/stdio";
+import { addSettingFlags, type Flags, readSettings } from "connect-gateway-kit/settings";
 import { createMcpHandler } from "../server/mcp.ts";
+import { plantStore } from "../server/settings.ts";
 import { parseStoreUrl } from "../server/store-url.ts";
 import { openStore } from "../store/open.ts";
-import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 const used = ["store", "log-format"];
 
@@ -13,7 +14,7 @@ export function createMcpCommand(): Command {
     .description("Serve language models on standard input and output, by MCP, without a port.")
     .addHelpText("after", notes)
     .action(async (flags: Flags) => {
-      const { settings } = await readSettings(flags, ...used);
+      const { settings } = await readSettings(plantStore, flags, ...used);
       const failed = new AbortController();
       const onFailure = (error: Error) => failed.abort(error);
       const store = await openStore(parseStoreUrl(settings.store), { onFailure });
@@ -25,7 +26,7 @@ export function createMcpCommand(): Command {
       }
       failed.signal.throwIfAborted(); // it may also fail as it is closed
     });
-  return addSettingFlags(command, ...used);
+  return addSettingFlags(plantStore, command, ...used);
 }
 
 const notes = `

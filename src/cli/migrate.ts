@@ -1,7 +1,8 @@
 import { Command } from "commander";
+import { addSettingFlags, type Flags, readSettings } from "connect-gateway-kit/settings";
+import { plantStore } from "../server/settings.ts";
 import { parseStoreUrl } from "../server/store-url.ts";
 import { describeStore, migrateStore, readSchemaState, type StoreLocation } from "../store/open.ts";
-import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 export function createMigrateCommand(): Command {
   const command = new Command("migrate").description("Show or migrate the schema of the store.");
@@ -19,13 +20,13 @@ export function createMigrateCommand(): Command {
       await migrateStore(store);
       await writeState(store);
     });
-  addSettingFlags(status, "store");
-  addSettingFlags(up, "store");
+  addSettingFlags(plantStore, status, "store");
+  addSettingFlags(plantStore, up, "store");
   return command;
 }
 
 async function readStore(flags: Flags): Promise<StoreLocation> {
-  return parseStoreUrl((await readSettings(flags, "store")).settings.store);
+  return parseStoreUrl((await readSettings(plantStore, flags, "store")).settings.store);
 }
 
 async function writeState(store: StoreLocation): Promise<void> {

@@ -1,15 +1,16 @@
 import { Command } from "commander";
 import { getLogger } from "connect-gateway-kit/logging";
 import { runUntilStopped } from "connect-gateway-kit/program";
+import { addSettingFlags, type Flags, readSettings } from "connect-gateway-kit/settings";
+import { plantStore } from "../server/settings.ts";
 import { type RunningServer, startServer } from "../server/start.ts";
 import { tokenCommand } from "../server/token-command.ts";
 import { assertTokenFile } from "./output-file.ts";
-import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 export function createServeCommand(): Command {
   const command = new Command("serve").description("Run the server.");
-  return addSettingFlags(command).action(async (flags: Flags) => {
-    const { options, settings, use } = await readSettings(flags);
+  return addSettingFlags(plantStore, command).action(async (flags: Flags) => {
+    const { options, settings, use } = await readSettings(plantStore, flags);
     if (settings.auth.tokenFile !== undefined) assertTokenFile(settings.auth.tokenFile);
     // A journal, docker logs or a file would keep the token.
     const showsToken = process.stdout.isTTY === true && settings.logFormat !== "json";
