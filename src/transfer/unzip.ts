@@ -53,15 +53,12 @@ async function peek(
   length: number,
 ): Promise<{ readonly start: Buffer; readonly all: AsyncGenerator<Buffer> }> {
   const rest = chunks[Symbol.asyncIterator]();
-  const taken: Buffer[] = [];
-  let bytes = 0;
-  while (bytes < length) {
+  let first = Buffer.alloc(0);
+  while (first.length < length) {
     const { done, value } = await rest.next();
     if (done === true) break;
-    taken.push(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
-    bytes += value.byteLength;
+    first = Buffer.concat([first, value]);
   }
-  const first = Buffer.concat(taken);
   async function* all(): AsyncGenerator<Buffer> {
     if (first.length > 0) yield first;
     for await (const { buffer, byteOffset, byteLength } of { [Symbol.asyncIterator]: () => rest }) {
