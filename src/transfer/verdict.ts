@@ -24,13 +24,10 @@ export function judge(error: unknown): Verdict {
       return { kind: "rejected", reason };
     case Code.Unauthenticated:
     case Code.PermissionDenied:
-      return { kind: "fatal", reason: `the server rejects the token: ${reason}` };
+      return fatal(`the server rejects the token: ${reason}`);
     case Code.Unimplemented:
     case Code.NotFound:
-      return {
-        kind: "fatal",
-        reason: `there is no plant store at the URL; if it has a base path, add it: ${reason}`,
-      };
+      return fatal(`there is no plant store at the URL; if it has a base path, add it: ${reason}`);
     case Code.ResourceExhausted: {
       // With a delay the server is busy. Without one, the row itself is too large.
       const delayMs = retryDelayMs(error);
@@ -50,15 +47,16 @@ function judgeConnection(error: ConnectError): Verdict {
   }
   const codes = causes.flatMap((cause) => ("code" in cause ? String(cause.code) : []));
   const ofTls = codes.find((code) => /CERT|SELF_SIGNED|^ERR_(TLS|SSL)_/.test(code));
-  if (ofTls !== undefined) {
-    return {
-      kind: "fatal",
-      reason: `cannot make a trusted TLS connection (${ofTls}); check the URL, or set --ca`,
-    };
-  }
+  const advice = "check the URL, or set --ca";
+  if (ofTls !== undefined)
+    return fatal(`cannot make a trusted TLS connection (${ofTls}); ${advice}`);
   // HTTP/2 codes say less than their causes: one stands for many.
   const code = codes.find((name) => /^(?!ERR_HTTP2_|EPROTO)[A-Z]/.test(name));
   return { kind: "temporary", reason: code ?? error.rawMessage, delayMs: 0 };
+}
+
+function fatal(reason: string): Verdict {
+  return { kind: "fatal", reason };
 }
 
 function retryDelayMs(error: ConnectError): number | undefined {
