@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "@prometheus-io/client";
-import type { CommitObserver, EndedCommit } from "../store/options.ts";
+import type { CommitObserver } from "../store/options.ts";
 
 const commitSeconds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 /** Up to `batchRowsMax`. */
@@ -12,18 +12,14 @@ export interface CommitMetrics extends CommitObserver {
 export function createCommitMetrics(registry: Registry): CommitMetrics {
   const registers = [registry];
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
-  const seconds = new Histogram({
-    name: "plant_store_commit_duration_seconds",
-    help: "From a batch to the answer that it is durable, or not.",
-    buckets: commitSeconds,
-    registers,
-  });
-  const size = new Histogram({
-    name: "plant_store_commit_rows",
-    help: "Plants that shared a commit.",
-    buckets: commitRows,
-    registers,
-  });
+  const histogram = (name: string, help: string, buckets: number[]) =>
+    new Histogram({ name, help, buckets, registers });
+  const seconds = histogram(
+    "plant_store_commit_duration_seconds",
+    "From a batch to the answer that it is durable, or not.",
+    commitSeconds,
+  );
+  const size = histogram("plant_store_commit_rows", "Plants that shared a commit.", commitRows);
   const failed = new Counter({
     name: "plant_store_commits_failed_total",
     help: "Commits that failed, or of which that is not known.",
@@ -46,7 +42,7 @@ export function createCommitMetrics(registry: Registry): CommitMetrics {
       queueRows.set(rows);
       queueBytes.set(bytes);
     },
-    commitEnded({ rows, durationMs, isFailed }: EndedCommit) {
+    commitEnded({ rows, durationMs, isFailed }) {
       seconds.observe(durationMs / 1000);
       size.observe(rows);
       if (isFailed) failed.inc();
