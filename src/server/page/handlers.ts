@@ -27,10 +27,7 @@ export function createPageHandlers(options: PageOptions): ReadonlyMap<string, No
   return handlers;
 }
 
-interface Content {
-  readonly body: Buffer;
-  readonly etag: string;
-}
+type Content = Awaited<ReturnType<typeof loadContent>>;
 
 function serveFile(file: PageFile, { onError, ...facts }: PageOptions): NodeHandler {
   // Read on the first request, so that the start does not wait for it.
@@ -48,7 +45,7 @@ function serveFile(file: PageFile, { onError, ...facts }: PageOptions): NodeHand
   });
 }
 
-async function loadContent({ url, render }: PageFile, facts: PageFacts): Promise<Content> {
+async function loadContent({ url, render }: PageFile, facts: PageFacts) {
   const source = await readFile(url);
   const body = render === undefined ? source : Buffer.from(render(source.toString(), facts));
   const digest = createHash("sha256").update(body).digest("base64url");
