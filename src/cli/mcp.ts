@@ -10,7 +10,7 @@ import { openStore } from "../store/open.ts";
 const used = ["store", "log-format"];
 
 export function createMcpCommand(): Command {
-  const command = new Command("mcp")
+  return addSettingFlags(plantStore, new Command("mcp"), ...used)
     .description("Serve language models on standard input and output, by MCP, without a port.")
     .addHelpText("after", notes)
     .action(async (flags: Flags) => {
@@ -26,7 +26,6 @@ export function createMcpCommand(): Command {
       }
       failed.signal.throwIfAborted(); // it may also fail as it is closed
     });
-  return addSettingFlags(plantStore, command, ...used);
 }
 
 const notes = `

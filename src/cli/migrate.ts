@@ -6,12 +6,10 @@ import { describeStore, migrateStore, readSchemaState, type StoreLocation } from
 
 export function createMigrateCommand(): Command {
   const command = new Command("migrate").description("Show or migrate the schema of the store.");
-  const status = command
-    .command("status")
+  addSettingFlags(plantStore, command.command("status"), "store")
     .description("Show the schema version. Changes nothing.")
     .action((flags: Flags) => readStore(flags).then(writeState));
-  const up = command
-    .command("up")
+  addSettingFlags(plantStore, command.command("up"), "store")
     .description(
       "Migrate the schema to the latest version. Safe to repeat, and while servers of this release or the one before run.",
     )
@@ -20,8 +18,6 @@ export function createMigrateCommand(): Command {
       await migrateStore(store);
       await writeState(store);
     });
-  addSettingFlags(plantStore, status, "store");
-  addSettingFlags(plantStore, up, "store");
   return command;
 }
 

@@ -16,20 +16,16 @@ export function createConfigCommand<Options, Settings>(
   assertFiles: (settings: Settings) => void,
 ): Command {
   const command = new Command("config").description("Show or check the settings of the server.");
-  const show = command
-    .command("show")
+  addSettingFlags(program, command.command("show"))
     .description("Show every setting, its value (secrets hidden) and its source.")
     .action((_: Flags, own: Command) => showSettings(program, flagsOf(own)));
-  const check = command
-    .command("check")
+  addSettingFlags(program, command.command("check"))
     .description("Exit with 0 if a start accepts the settings, else with 2 and every problem.")
     .action(async (_: Flags, own: Command) => {
       const { settings, use } = await readSettings(program, flagsOf(own));
       await use(async () => assertFiles(settings));
       process.stdout.write("the settings are valid\n");
     });
-  addSettingFlags(program, show);
-  addSettingFlags(program, check);
   return command;
 }
 

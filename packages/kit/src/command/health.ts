@@ -14,7 +14,7 @@ type Options = OptionsOf<Common["listener"] & Common["admin"] & Pick<Common, "tl
 /** `health`: asks the server with these settings, for containers without a shell and curl. */
 export function createHealthCommand<O extends Options>(program: Program<O, unknown>): Command {
   const used = ["host", "port", "tls-cert", "tls-client-ca", "admin-host", "admin-port"];
-  const command = new Command("health")
+  return addSettingFlags(program, new Command("health"), ...used)
     .description(
       "Exit with 0 if the server of these settings answers /healthz with 200, else with 1.",
     )
@@ -23,7 +23,6 @@ export function createHealthCommand<O extends Options>(program: Program<O, unkno
       const problem = await findProblem(placeOf(options));
       if (problem !== undefined) throw new CommandFailure(1, problem);
     });
-  return addSettingFlags(program, command, ...used);
 }
 
 function placeOf({ host, port, tls, adminHost, adminPort }: Options) {
