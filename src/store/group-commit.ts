@@ -84,7 +84,7 @@ export interface CommitWatch {
   callersWait(wait: CallersWait): void;
 }
 
-interface CallersWait {
+export interface CallersWait {
   /** From then on, callers have waited in all parts. */
   readonly since: number;
   readonly limitMs: number;

@@ -1,7 +1,7 @@
 import { backoffMs } from "../backoff.ts";
 import type { Obstacle } from "../plant.ts";
 import type { Engine } from "./engine.ts";
-import type { CommitWatch } from "./group-commit.ts";
+import type { CallersWait } from "./group-commit.ts";
 import { StoreOpenError } from "./open-error.ts";
 import type { OnObstacle } from "./options.ts";
 
@@ -16,14 +16,6 @@ const defaultWatchTimes = {
   backoffMaxMs: 5000,
 };
 
-interface WriteWatch extends CommitWatch {
-  obstacle(): Obstacle | undefined;
-  /** Why commits must not be tried now; undefined if they may be. */
-  refusal(): { readonly cause: unknown } | undefined;
-  /** A check that is under way ends with the engine. */
-  stop(): void;
-}
-
 /**
  * Tracks whether a store accepts writes. A failed commit only triggers a probe, and the probe
  * decides: one failed commit (a locked row, a plant too large for the remaining space) changes
@@ -34,7 +26,7 @@ export function createWriteWatch(
   engine: Engine,
   onObstacle?: OnObstacle,
   times: WatchTimes = defaultWatchTimes,
-): WriteWatch {
+) {
   const { inspectIntervalMs, backoffMinMs } = times;
   let found: { readonly obstacle: Obstacle; readonly cause: unknown } | undefined;
   let isInDoubt = false;
@@ -54,6 +46,7 @@ export function createWriteWatch(
 
   return {
     obstacle: () => found?.obstacle ?? engine.obstacle(),
+    /** Why commits must not be tried now; undefined if they may be. */
     refusal: () => (isUnsafe(found?.cause) ? found : undefined),
     // Only a hint: the commit may have written nothing new.
     commitSucceeded() {
@@ -61,16 +54,17 @@ export function createWriteWatch(
       if (found !== undefined) hasten(backoffMinMs);
     },
     commitFailed,
-    commitRetried(error) {
+    commitRetried(error: unknown) {
       if (holdKnown(error)) hasten(backoffMinMs);
     },
     // If nothing has succeeded for long, a probe decides, or its silence.
-    callersWait({ since, limitMs, error }) {
+    callersWait({ since, limitMs, error }: CallersWait) {
       if (found !== undefined) return;
       const waitedMs = performance.now() - Math.max(since, succeededAt);
       if (waitedMs >= limitMs) find(engine.obstacleFrom(error), error);
       else if (waitedMs >= limitMs / 2) commitFailed(error);
     },
+    /** A check that is under way ends with the engine. */
     stop() {
       isClosed = true;
       clearTimeout(timer);
