@@ -20,11 +20,7 @@ const logHeaderBytes = 32;
 /** Creates a database for its owner alone, as SQLite does its own files (-wal, -shm) then. */
 export function createDatabaseFile(path: string): void {
   assertNoLostLog(path);
-  try {
-    kit.createFile(path);
-  } catch (error) {
-    throw inaccessible(path, error);
-  }
+  accessing(path, () => kit.createFile(path));
 }
 
 /** Opening a named pipe would wait for its other end. @throws {StoreOpenError} `inaccessible` */
@@ -177,16 +173,17 @@ export function fileId(path: string): string | undefined {
 }
 
 function statsOf(path: string): fs.BigIntStats | undefined {
-  try {
-    return fs.statSync(path, { bigint: true, throwIfNoEntry: false });
-  } catch (error) {
-    throw inaccessible(path, error);
-  }
+  return accessing(path, () => fs.statSync(path, { bigint: true, throwIfNoEntry: false }));
 }
 
 function withFile<T>(path: string, flags: string, work: (descriptor: number) => T): T {
+  return accessing(path, () => kit.withFile(path, flags, work));
+}
+
+/** @throws {StoreOpenError} `inaccessible` */
+function accessing<T>(path: string, work: () => T): T {
   try {
-    return kit.withFile(path, flags, work);
+    return work();
   } catch (error) {
     throw inaccessible(path, error);
   }
