@@ -37,14 +37,12 @@ export function createBatchedStore(
         throw new PlantError("unavailable", problem, refusal);
       }
       if ((await commits.submit(plant, signal)) === "created") return withoutId(plant);
-      throw new PlantError(
-        "id_taken",
-        `another plant has this id (choose another id or repeat its ${textFields.join(" and ")})`,
-        { field: "id" },
-      );
+      throw new PlantError("id_taken", idTaken, { field: "id" });
     },
     isFull: commits.isFull,
     obstacle: () => (closed === undefined ? watch.obstacle() : "closed"),
     close: () => (closed ??= close()),
   };
 }
+
+const idTaken = `another plant has this id (choose another id or repeat its ${textFields.join(" and ")})`;

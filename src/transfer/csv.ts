@@ -68,12 +68,9 @@ export async function* readCsv(
       if (header === undefined) throw new FormatError(headerNeeded);
       const line = lines.of(error as unknown as InfoRecord);
       if (error.code !== "INVALID_OPENING_QUOTE") {
-        const problem =
-          quoteErrors[error.code] ??
-          `is longer than ${lineBytesMax} bytes; perhaps a quote is missing`;
-        throw new FormatError(
-          `the row of line ${line} ${problem}; it and all behind it were not read`,
-        );
+        const tooLong = `is longer than ${lineBytesMax} bytes; perhaps a quote is missing`;
+        const problem = `${quoteErrors[error.code] ?? tooLong}; it and all behind it were not read`;
+        throw new FormatError(`the row of line ${line} ${problem}`);
       }
       for (const row of takeBroken(line)) parser.push(row);
       broken = line;

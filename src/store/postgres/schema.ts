@@ -94,25 +94,21 @@ export async function migrate(
 }
 
 async function migrateOnce(session: Session, timeoutMs: number): Promise<boolean> {
-  await session.execute(
-    `BEGIN; SELECT set_config('statement_timeout', '${timeoutMs}', true)`,
-    timeoutMs,
-  );
+  const begin = `BEGIN; SELECT set_config('statement_timeout', '${timeoutMs}', true)`;
+  await session.execute(begin, timeoutMs);
   await session.query("SELECT pg_advisory_xact_lock($1)", [String(lockKey)], timeoutMs);
   const version = await readSchemaVersion(session, timeoutMs);
   const migration = migrations[version];
   if (migration !== undefined) {
     const url = new URL(`./migrations/${migration}`, import.meta.url);
     await session.execute(readFileSync(url, "utf8"), timeoutMs);
-    await session.query(
-      "INSERT INTO @schema@.plant_store_migrations (version) VALUES ($1)",
-      [String(version + 1)],
-      timeoutMs,
-    );
+    await session.query(recordVersion, [String(version + 1)], timeoutMs);
   }
   await session.execute("COMMIT", timeoutMs);
   return migration !== undefined;
 }
+
+const recordVersion = "INSERT INTO @schema@.plant_store_migrations (version) VALUES ($1)";
 
 /**
  * Rejects a table that would store a different plant, or none: `char(9)` pads, `varchar(9)` may

@@ -137,11 +137,9 @@ export async function runUntilStopped(program: StartedProgram, running: Running)
     log.warn(`no token is valid yet. Create one: ${running.tokenCommand}`);
   const { host, tls, socketPath } = settings;
   const isPublic = socketPath === undefined && !isThisMachine(host);
-  if (isPublic && tls === undefined) {
-    log.warn(
-      `${host} is served without TLS: networks can read tokens and messages. Set --tls-cert and --tls-key, or terminate TLS in a proxy`,
-    );
-  }
+  const advice = "Set --tls-cert and --tls-key, or terminate TLS in a proxy";
+  if (isPublic && tls === undefined)
+    log.warn(`${host} is served without TLS: networks can read tokens and messages. ${advice}`);
   if (isPublic && authenticator === undefined && tls?.clientCaFile === undefined) {
     log.warn(`${host} is served without tokens: anybody may call. Set --token-file or --jwks-url`);
   }
