@@ -5,12 +5,11 @@ import type { GrpcTransport } from "connect-gateway/client";
 import { addHealth, Health } from "connect-gateway/health";
 import { addReflection, ServerReflection } from "connect-gateway/reflection";
 import type { ServedOptions, Server } from "connect-gateway/server";
-import { CommandFailure } from "connect-gateway-kit/command/run";
 import type { StartedProgram } from "connect-gateway-kit/program";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
 import { createReference, describeServed } from "./reference.ts";
 import { readRules } from "./rules.ts";
-import { createServed, gatewayOptions, type Part, type Served } from "./served.ts";
+import { createServed, gatewayOptions, type Part, refuse, type Served } from "./served.ts";
 import type { Settings } from "./settings.ts";
 import { readDescriptorFile, type Upstream, watchHealth } from "./upstream.ts";
 
@@ -82,13 +81,13 @@ export async function createLiveServices({ program, settings, upstreams }: Sourc
     const gateway = gatewayOptions(served, settings, {
       version,
       onUnknown(problem) {
-        if (file !== undefined) throw new CommandFailure(2, problem);
+        if (file !== undefined) refuse(problem);
         if (isWhole) leftOut.add(problem);
       },
       onRuleError(error) {
         // A file and its rules are complete at startup, so errors stop it.
         const isOwn = served.rules.some(({ selector }) => selector === error.selector);
-        if (file !== undefined && isOwn) throw new CommandFailure(2, error.message);
+        if (file !== undefined && isOwn) refuse(error.message);
         leftOut.add(error.message);
       },
       onDroppedMetadata: metrics?.onDroppedMetadata,

@@ -12,7 +12,7 @@ import { DescriptorError } from "../services/index.ts";
 import { describeServed } from "./reference.ts";
 import { readRules } from "./rules.ts";
 import { serveUpstreams } from "./serve.ts";
-import { gatewayOptions } from "./served.ts";
+import { gatewayOptions, refuse } from "./served.ts";
 import { assertFiles, proxyProgram, type Settings } from "./settings.ts";
 import { readServices, serveOnStdio } from "./stdio.ts";
 import type { UpstreamPlace } from "./upstream-place.ts";
@@ -63,9 +63,6 @@ async function assertAllFiles(settings: Settings): Promise<void> {
   if (settings.descriptors === undefined) return void readRules(settings);
   using opened = await readServices(settings);
   const { served } = opened;
-  const refuse = (problem: string) => {
-    throw new CommandFailure(2, problem);
-  };
   const onRuleError = ({ selector, message }: RuleError) => {
     if (served.rules.some((rule) => rule.selector === selector)) refuse(message);
   };

@@ -39,7 +39,7 @@ export function createServed({ parts, upstreams, rules }: Sources) {
     for (const { typeName: name } of descriptors.services) {
       const { url } = upstream.place;
       const places = `${name} is at ${urls.get(name)} and at ${url}`;
-      if (urls.has(name)) throw new CommandFailure(2, `${places}; write --upstream ${name}=URL`);
+      if (urls.has(name)) refuse(`${places}; write --upstream ${name}=URL`);
       urls.set(name, url);
     }
   }
@@ -60,12 +60,16 @@ function serviceOf({ registry, services }: Descriptors, name: string): DescServi
   const service = registry.getService(name);
   if (service !== undefined) return service;
   const known = services.map(({ typeName }) => typeName).join(", ");
-  throw new CommandFailure(2, `--upstream ${name}=…: no such service; choose from ${known}`);
+  return refuse(`--upstream ${name}=…: no such service; choose from ${known}`);
 }
 
 const noRoutes =
   "no method has a REST route: annotate the proto with google.api.http, or give --rules FILE; " +
   "the reflection of some servers leaves annotations out, then give --descriptors FILE";
+
+export function refuse(problem: string): never {
+  throw new CommandFailure(2, problem);
+}
 
 interface ServingOptions {
   readonly version: string;

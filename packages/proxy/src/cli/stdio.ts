@@ -7,7 +7,7 @@ import { serveMcp } from "connect-gateway-kit/command/stdio";
 import { createStderrLog } from "connect-gateway-kit/logging";
 import { reflectServices } from "../services/index.ts";
 import { readRules } from "./rules.ts";
-import { createServed, gatewayOptions, type Part } from "./served.ts";
+import { createServed, gatewayOptions, type Part, refuse } from "./served.ts";
 import type { Settings } from "./settings.ts";
 import { openUpstreams, readDescriptorFile, type Upstream } from "./upstream.ts";
 
@@ -22,9 +22,7 @@ export async function serveOnStdio(settings: Settings, version: string): Promise
   const handler = gatewayFetchHandler({
     ...gatewayOptions(served, settings, {
       version,
-      onUnknown(problem) {
-        throw new CommandFailure(2, problem);
-      },
+      onUnknown: refuse,
       onRuleError: ({ message }) => log.warn(message),
     }),
     interceptors: [logFailures(log)],
