@@ -35,9 +35,7 @@ export function createMcpHandler(
 ): (request: Request) => Promise<Response> {
   const { log, limits } = settings;
   return gatewayFetchHandler({
-    routes: (router) => {
-      router.service(PlantService, createPlantService(store));
-    },
+    routes: (router) => router.service(PlantService, createPlantService(store)),
     mcp: createTools(settings),
     admit: () => assertRoom(store),
     interceptors: [logFailures(log), requireFields],
