@@ -56,18 +56,15 @@ function loadPino(): typeof import("pino") {
 
 /** Lines on standard error, with the stack of a cause; while Pino cannot be loaded, without. */
 export function createStderrLog(format: string): Log {
-  function write(level: keyof Log): (message: string, cause?: unknown) => void {
-    return (message, cause) => {
-      try {
-        const logger = getLogger(format);
-        if (cause instanceof Error) logger[level]({ err: cause }, message);
-        else logger[level](message);
-      } catch {
-        writePlain(`${level}: ${message}\n`);
-      }
-    };
-  }
-
+  const write = (level: keyof Log) => (message: string, cause?: unknown) => {
+    try {
+      const logger = getLogger(format);
+      if (cause instanceof Error) logger[level]({ err: cause }, message);
+      else logger[level](message);
+    } catch {
+      writePlain(`${level}: ${message}\n`);
+    }
+  };
   return { info: write("info"), warn: write("warn"), error: write("error") };
 }
 
