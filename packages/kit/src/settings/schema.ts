@@ -55,9 +55,7 @@ export function createProgram<T extends SettingTree, Settings>(
   const entries = Object.entries(schema).flatMap(([key, node]) =>
     typeof node["type"] === "string"
       ? [createEntry(node as Setting, key)]
-      : Object.entries(node as Readonly<Record<string, Setting>>).map(([option, setting]) =>
-          createEntry(setting, option, key),
-        ),
+      : Object.entries(node as Group).map(([option, setting]) => createEntry(setting, option, key)),
   );
 
   function resolve(options: OptionsOf<T>): Settings {
