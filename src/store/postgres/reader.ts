@@ -17,12 +17,11 @@ export async function beginReading(
   session: Session,
   { readTimeoutMs: timeoutMs }: PostgresLimits,
 ): Promise<PlantReader> {
-  await session.execute(
-    `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = ${timeoutMs};
-     SET LOCAL row_security = off; SET LOCAL idle_in_transaction_session_timeout = 0;
-     LOCK TABLE @schema@.plants IN ACCESS SHARE MODE`,
-    timeoutMs,
-  );
+  const begin = `
+    BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = ${timeoutMs};
+    SET LOCAL row_security = off; SET LOCAL idle_in_transaction_session_timeout = 0;
+    LOCK TABLE @schema@.plants IN ACCESS SHARE MODE`;
+  await session.execute(begin, timeoutMs);
   await session.query(setTransactionTimeout, [], timeoutMs);
   const [row] = await session.query("SELECT count(*) FROM @schema@.plants", [], timeoutMs);
   return {

@@ -52,9 +52,8 @@ export function assertTable(db: Database): void {
   const found = [...columns.map(({ name, type }) => `${name} ${type}`), `PRIMARY KEY (${key})`];
   found.push(`text in ${readValue(db, "PRAGMA encoding")}`);
   const texts = textFields.map((field) => `${field} TEXT`);
-  const missing = ["id INTEGER", ...texts, "PRIMARY KEY (id)", "text in UTF-8"].find(
-    (part) => !found.includes(part),
-  );
+  const wanted = ["id INTEGER", ...texts, "PRIMARY KEY (id)", "text in UTF-8"];
+  const missing = wanted.find((part) => !found.includes(part));
   if (missing === undefined) return;
   const problem = `${db.location()} was changed: the table plants has no ${missing}; change it back, or restore a backup`;
   throw new StoreOpenError("damaged", problem, { cause: sqliteError(problem, 1) });
