@@ -38,16 +38,7 @@ export async function copyPlants(
   }
 }
 
-interface Comparison {
-  /** The first plant in the source that the target lacks. */
-  readonly missing: bigint | undefined;
-  /** How many plants of the source precede it. The target has all of them. */
-  readonly matched: number;
-  /** The last plant that both have. */
-  readonly last: bigint | undefined;
-  /** Of the target. */
-  readonly count: number;
-}
+type Comparison = Awaited<ReturnType<typeof compare>>;
 
 /**
  * Compares every plant in the target with the source, in the order of the ids. Opens the target's
@@ -58,7 +49,7 @@ async function compare(
   to: StoreLocation,
   phase: CopyPhase,
   onProgress: OnCopyProgress,
-): Promise<Comparison> {
+) {
   await using target = await openPlantReader(to);
   if ((await target.place()) === (await source.place())) {
     throw new StoreError("--from and --to are the same store, by two URLs; name another as --to");
@@ -66,8 +57,11 @@ async function compare(
   const { count } = target;
   const plants = plantsOf(source);
   let { value: wanted } = await plants.next();
+  /** The first plant in the source that the target lacks. */
   let missing: bigint | undefined;
+  /** How many plants of the source precede it. The target has all of them. */
   let matched = 0;
+  /** The last plant that both have. */
   let last: bigint | undefined;
   let done = 0;
   for await (const page of readPages(target)) {
