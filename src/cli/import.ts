@@ -1,7 +1,7 @@
 import { createReadStream, fstatSync, openSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { Socket } from "node:net";
-import { addAbortSignal, type Readable } from "node:stream";
+import { addAbortSignal } from "node:stream";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { listenForStop, shortenCollections } from "connect-gateway-kit/command/process";
 import { CommandFailure, cannot } from "connect-gateway-kit/command/run";
@@ -139,16 +139,13 @@ async function openCreator(url: string, flags: ImportFlags): Promise<PlantCreato
   return createPlantCreator({ url, token, ca });
 }
 
-interface Source {
-  readonly stream: Readable & { readonly bytesRead: number };
-  /** The size; undefined if unknown, as for a pipe. */
-  readonly bytes: number | undefined;
-}
+type Source = ReturnType<typeof openSource>;
 
-function openSource(file: string): Source {
+function openSource(file: string) {
   try {
     const stats = file === "-" ? fstatSync(0) : statSync(file);
     if (stats.isDirectory()) throw Object.assign(new Error(), { code: "EISDIR" });
+    /** The size; undefined if unknown, as for a pipe. */
     const bytes = stats.isFile() ? stats.size : undefined;
     if (bytes === 0 && isZipped(file)) throw new CommandFailure(1, `${file} is empty, not gzip`);
     if (file === "-") return { stream: process.stdin, bytes };
