@@ -3,7 +3,7 @@ import { constants, gunzipSync } from "node:zlib";
 import { cannot } from "connect-gateway-kit/command/run";
 import { readHead } from "../store/sqlite/files.ts";
 import { applicationId } from "../store/sqlite/schema.ts";
-import { startOfPlants } from "../transfer/format.ts";
+import { startOfPlants, startOfRejects } from "../transfer/format.ts";
 
 const headBytes = 512;
 /** Of a database. */
@@ -35,6 +35,7 @@ function kindOfDatabase(path: string, head: Buffer): string {
 
 const texts: readonly (readonly [RegExp, string])[] = [
   [startOfPlants, plants],
+  [startOfRejects, "a file of rejected rows"],
   [/^(\s|#[^\n]*(\n|$))*((create|revoke) \S|$)/, "a token file"],
   [/-----BEGIN /, "a key or a certificate"],
 ];

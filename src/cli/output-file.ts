@@ -10,7 +10,7 @@ import { kindOfFile } from "./file-kind.ts";
 export interface OutputTarget {
   readonly path: string;
   /** The kind of the file. Only an empty file or one of the same kind is replaced. */
-  readonly kind: "a file of plants" | "a backup";
+  readonly kind: "a file of plants" | "a file of rejected rows" | "a backup";
   readonly force: boolean;
 }
 
@@ -42,7 +42,7 @@ export function assertMayWrite({ path, kind, force }: OutputTarget): void {
   const place = realPath(path);
   const old = statsOf(place);
   assertNoLostLog(path);
-  if (old === undefined || (kind === "a file of plants" && isStream(place))) return;
+  if (old === undefined || (kind !== "a backup" && isStream(place))) return;
   const found = old.isFile() ? kindOfFile(place) : "not a file";
   if (found !== kind && found !== "empty") {
     throw new CommandFailure(1, `cannot write ${path}: it is ${found}; name another file`);

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { fstatSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { CommandFailure, cannot } from "connect-gateway-kit/command/run";
 import { realPath } from "../store/sqlite/files.ts";
@@ -6,7 +7,7 @@ import { writeRejection } from "../transfer/ndjson.ts";
 import type { Rejection } from "../transfer/plant-import.ts";
 import { assertMayWrite, type OutputFile, openOutputFile, statsOf } from "./output-file.ts";
 
-const kind = "a file of plants";
+const kind = "a file of rejected rows";
 
 /**
  * Writes the rejected rows of an import as NDJSON, which `import` reads after you fix it.
@@ -20,8 +21,9 @@ export function openRejects(
   const isFile = source !== "-" && statsOf(source)?.isFile() === true;
   const path = rejects ?? (isFile ? `${source}.rejects.ndjson` : undefined);
   if (path !== undefined) {
-    const [old, read] = [path, source].map(statsOf);
-    if (old !== undefined && old.dev === read?.dev && old.ino === read.ino) {
+    const [old, read] = [statsOf(path), source === "-" ? fstatSync(0) : statsOf(source)];
+    // Both may be one terminal.
+    if (old?.isCharacterDevice() === false && old.dev === read?.dev && old.ino === read.ino) {
       throw new CommandFailure(2, "--rejects names the file that is imported");
     }
     assertMayWrite({ path, kind, force });

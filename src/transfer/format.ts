@@ -24,11 +24,13 @@ export const formats: Readonly<Record<FormatName, Format>> = {
 const text = String.raw`"(?:[^"\\\n]|\\.)*(?:"|\\?$)`;
 const plant = String.raw`\{"id":-?\d+(?:,"(?:${textFields.join("|")})":${text})+`;
 const rejection = String.raw`\{"line":\d+,"reason":${text}(?:,"row":[^\n]*)?`;
+const end = String.raw`(?:\}\r?(?:\n|$)|(?:,"?\w*"?:?)?$)`;
 
-/** The start of what is written in any of the formats, or of rejected rows. */
+/** The start of what is written in any of the formats. */
 export const startOfPlants = new RegExp(
-  String.raw`^(?:${csvHeader.trim()}\r?(?:\n|$)|(?:${plant}|${rejection})(?:\}\r?(?:\n|$)|(?:,"?\w*"?:?)?$))`,
+  String.raw`^(?:${csvHeader.trim()}\r?(?:\n|$)|${plant}${end})`,
 );
+export const startOfRejects = new RegExp(`^${rejection}${end}`);
 
 const extensions: ReadonlyMap<string, FormatName> = new Map([
   [".ndjson", "ndjson"],

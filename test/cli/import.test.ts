@@ -211,15 +211,19 @@ onLinux.each([-5, 5])("a file that grows by %d bytes meanwhile ends it", async (
   expect(await within("its end", running)).toMatchObject({ code: 1, stderr });
 });
 
-onUnix("standard input may begin behind the start of a file", async () => {
-  const at = await prepare("rows", `no plant\n${ndjsonOf([plantOf(1n)])}`);
+onUnix.each([
+  [0, "unused"],
+  [2, "rows"], // it would replace what it reads
+])("the rest of a file as standard input: exit with %i, rejects in %s", async (code, rejects) => {
+  const first = '{"line":1,"reason":"no plant"}\n';
+  const at = await prepare("rows", `${first}${ndjsonOf([plantOf(1n)])}`);
   const stdin = openSync(at.file, "r");
-  readSync(stdin, Buffer.alloc("no plant\n".length));
-  const args = [started, ...at.args("-", ["--format", "ndjson"])];
+  readSync(stdin, Buffer.alloc(first.length));
+  const flags = ["--format", "ndjson", "--force", "--rejects", join(at.folder, rejects)];
   const options: SpawnOptions = { env: { ...process.env, ...env }, stdio: [stdin, "ignore", 2] };
-  const ended = once(spawn(process.execPath, args, options), "exit");
-  expect(await within("its end", ended)).toEqual([0, null]);
-  expect(at.stored()).toEqual(storedForms([plantOf(1n)]));
+  const ended = once(spawn(process.execPath, [started, ...at.args("-", flags)], options), "exit");
+  expect(await within("its end", ended)).toEqual([code, null]);
+  expect([at.stored().length, await readdir(at.folder)]).toEqual([code === 0 ? 1 : 0, ["rows"]]);
 });
 
 test("a dry run checks each row, and sends none", async () => {
