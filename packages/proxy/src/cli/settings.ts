@@ -142,6 +142,7 @@ export const schema = {
     etag: restSwitch("etag", "GET and HEAD over REST have an ETag"),
     ignoreQueryParameters: kit.list("Query parameters that are not for the service: `key,utm_*`", {
       name: "rest-ignore-query-parameters",
+      check: (all) => (/\*[^,]/.test(`${all}`) ? "a * may only be at the end" : undefined),
     }),
   }),
 };

@@ -5,7 +5,7 @@ import { createServer as createTcpServer } from "node:net";
 import { join } from "node:path";
 import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 import { addReflection } from "connect-gateway/reflection";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { file_grpc_health_v1_health } from "../../../gateway/gen/grpc/health/v1/health_pb.ts";
 import { file_library_v1_catalog } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { file_library_v1_fields } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
@@ -109,6 +109,7 @@ describe("what is wrong", () => {
   const all = "--upstream http://127.0.0.1:1";
   const set = `${all} --descriptors services.binpb`;
   const catalog = "library.v1.CatalogService";
+  beforeAll(() => writeFile(join(folder.path, "odd.yaml"), "rest-ignore-query-parameters: a*b"));
   const noPassword = "proxy: --upstream: must not contain a user name or password\n";
   test.each<[what: string, args: string, message: string, exitCode?: number]>([
     ["no upstream", "--reflection", "--upstream: is missing"],
@@ -136,6 +137,7 @@ describe("what is wrong", () => {
     ["an address as a name", `${set} --upstream-server-name 127.0.0.1`, "must be a DNS name; an"],
     ["a URL as an authority", `${set} --upstream-authority http://a`, "http://a: must be HOST or"],
     ["no header", `${set} --cors-origin * --cors-exposed-headers a:`, "names of headers: a:\n"],
+    ["a * within a name", `${set} --config odd.yaml`, "line 1): a * may only be at the end\n"],
     ["a comma too many", `${set} --cors-origin https://a.b,`, "--cors-origin: has an empty"],
     ["an upstream that is away", `${all} --reflection`, "http://127.0.0.1:1: ", 1],
   ])("%s", async (_what, args, message, exitCode = 2) => {
