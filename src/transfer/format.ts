@@ -27,9 +27,7 @@ const rejection = String.raw`\{"line":\d+,"reason":${text}(?:,"row":[^\n]*)?`;
 const end = String.raw`(?:\}\r?(?:\n|$)|(?:,"?\w*"?:?)?$)`;
 
 /** The start of what is written in any of the formats. */
-export const startOfPlants = new RegExp(
-  String.raw`^(?:${csvHeader.trim()}\r?(?:\n|$)|${plant}${end})`,
-);
+export const startOfPlants = new RegExp(`^(?:${csvHeader.trim()}\\r?(?:\\n|$)|${plant}${end})`);
 export const startOfRejects = new RegExp(`^${rejection}${end}`);
 
 const extensions: ReadonlyMap<string, FormatName> = new Map([
