@@ -185,13 +185,16 @@ const plainFieldsOf = memoized(({ fields }: DescMessage) =>
     .toSorted((a, b) => a.number - b.number)
     .map((field) => {
       const { message: inside, scalar = ScalarType.INT32, oneof, presence } = field;
-      const { wireTypes, isPlural } = shapeOf(field);
+      const { wireTypes, isPlural, isStruct } = shapeOf(field);
       const wireType = wireTypes[0] as WireType;
       const isRequired = presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
-      const isOdd = isRequired || isPlural || oneof || wireType === WireType.StartGroup;
+      // A Struct is JSON, and may have a member `$typeName`.
+      const isOdd = isRequired || isPlural || isStruct || oneof || wireType === WireType.StartGroup;
       const write = isOdd ? undefined : writerOf(ScalarType[scalar]);
       return { field, inside, isRequired, wireType, write };
-    }),
+    })
+    // Those that are not written are looked at before anything is.
+    .toSorted((a, b) => Number(a.write !== undefined) - Number(b.write !== undefined)),
 );
 
 type Write = (this: BinaryWriter, value: unknown) => void;
