@@ -54,9 +54,10 @@ export async function readError(response: Response, registry: Registry): Promise
   // If the body is cut, the status says enough.
   const bytes = await readUpTo(response, errorBytesMax).catch(() => new Uint8Array());
   let json: ExactJson | undefined;
+  let said: ConnectError | undefined;
   try {
-    const said = findTrailerError(headers); // in those of Envoy's transcoder, without a body
-    if (said !== undefined) return said;
+    said = findTrailerError(headers); // Envoy's transcoder says all there, Armeria's the code alone
+    if (said && (said.rawMessage !== "" || bytes.length === 0)) return said;
     json = parseJson(bytes);
   } catch {
     // A page of a proxy, for example.
@@ -65,7 +66,8 @@ export async function readError(response: Response, registry: Registry): Promise
   const place = headers.has("location") ? `, to ${headers.get("location")}` : "";
   const what = type === "opaqueredirect" ? "a redirect" : `HTTP ${status}${place}`;
   const text = page === "" ? what : `${what}: ${page}`;
-  const error = errorFrom(json, registry, { status, text });
+  const exact = said ? Object.assign({}, json, { code: said.code }) : json;
+  const error = errorFrom(exact, registry, { status, text });
   // The page of a proxy in between may set cookies, or allow caches to keep it.
   if (headers.get("content-type")?.startsWith("text/html")) return error;
   for (const [name, value] of headers) error.metadata.append(name.replace(/^trailer-/, ""), value);
