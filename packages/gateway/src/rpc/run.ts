@@ -72,24 +72,16 @@ async function implement(call: Call, request: Parameters<Next>[0]): ReturnType<N
     const { service, header: requestHeader, signal, contextValues: values } = request;
     context = { ...call, service, requestHeader, signal, values };
   }
+  const given = request.message as never;
   let message: unknown;
-  switch (spec.kind) {
-    case "unary":
-      message = create(
-        method.output,
-        (await spec.impl(request.message as never, context)) as never,
-      );
-      break;
-    case "client_streaming":
-      message = created(method.output, [await spec.impl(request.message as never, context)]);
-      break;
-    case "server_streaming": {
-      const one = await only(request.message as AsyncIterable<never>, requestErrors(spec.kind));
-      message = created(method.output, spec.impl(one, context));
-      break;
-    }
-    case "bidi_streaming":
-      message = created(method.output, spec.impl(request.message as never, context));
+  if (spec.kind === "unary") {
+    message = create(method.output, (await spec.impl(given, context)) as never);
+  } else if (spec.kind === "client_streaming") {
+    message = created(method.output, [await spec.impl(given, context)]);
+  } else {
+    const isAlone = spec.kind === "server_streaming";
+    const input = isAlone ? await only<never>(given, requestErrors(spec.kind)) : given;
+    message = created(method.output, spec.impl(input, context));
   }
   const { stream, service, responseHeader: header, responseTrailer: trailer } = call;
   return { stream, method, service, header, trailer, message } as Awaited<ReturnType<Next>>;
