@@ -181,10 +181,6 @@ class ConnectStreamRoute extends EnvelopeRoute implements StreamWire {
     return { ...this.head(call), ...(await this.end(call, { error })) };
   }
 
-  chunk(call: Call, message: Message): Uint8Array | Promise<Uint8Array> {
-    return writeEnvelope(call, this.variant.codec.serialize(message));
-  }
-
   async end(call: Call, failure: Failure | undefined) {
     const error = failure && connectErrorFrom(failure.error);
     return { body: await this.#last(call, error), error };

@@ -295,14 +295,19 @@ export abstract class EnvelopeRoute extends RpcRoute {
     const decoder = this.variant.isText ? new Base64Decoder() : undefined;
     return readEnvelopes(exchange, { ...this.#reading, compression, decoder });
   }
+
+  chunk(call: Call, message: Message): Uint8Array | Promise<Uint8Array> {
+    const envelope = writeEnvelope(call, this.variant.codec.serialize(message));
+    if (!this.variant.isText) return envelope;
+    return envelope instanceof Promise ? envelope.then(base64Of) : base64Of(envelope);
+  }
 }
 
-const utf8 = new TextEncoder();
 const latin1 = new TextDecoder("latin1");
 
 /** For gRPC-Web over text: complete groups, with padding, so that clients can decode them at once. */
 export function base64Of(bytes: Uint8Array): Uint8Array {
-  return utf8.encode(base64Encode(bytes));
+  return bytesOf(base64Encode(bytes));
 }
 
 /** Decodes a body as it arrives. Each message in it may have its own padding. */

@@ -110,12 +110,6 @@ class GrpcRoute extends EnvelopeRoute implements StreamWire {
     return { status: 200, header: withoutLength(toNodeHeaders(fields)), body: nothing, error };
   }
 
-  chunk(call: Call, message: Message): Uint8Array | Promise<Uint8Array> {
-    const envelope = writeEnvelope(call, this.variant.codec.serialize(message));
-    if (!this.variant.isText) return envelope;
-    return envelope instanceof Promise ? envelope.then(base64Of) : base64Of(envelope);
-  }
-
   end(call: Call, failure: Failure | undefined): Ending | Promise<Ending> {
     const { endFlag, isText } = this.variant;
     const error = failure && setStatus(call, failure.error);
