@@ -107,7 +107,7 @@ function headersOf({ method, params }: Sent): Record<string, string> {
   const version = headerText(params?._meta?.[versionKey]);
   const headers = { "content-type": "application/json" };
   if (version === "") return headers;
-  const name = new TextEncoder().encode(typeof params?.name === "string" ? params.name : "");
+  const name = bytesOf(typeof params?.name === "string" ? params.name : "");
   return {
     ...headers,
     "mcp-protocol-version": version,

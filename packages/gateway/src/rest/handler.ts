@@ -2,6 +2,7 @@
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
 import { telling } from "../codec/json-messages.ts";
 import { errorResponse, rendered, restErrorFrom } from "../errors/http.ts";
+import { bytesOf } from "../http/body.ts";
 import { headerOf } from "../http/exchange.ts";
 import { withoutLength } from "../http/headers.ts";
 import { Call, noTrailer, type StreamWire } from "../rpc/call.ts";
@@ -104,7 +105,7 @@ function createRoute(rest: Rest, allow: Route["allow"]): RestRoute {
     quiet({ parts: stream }) {
       const comment = stream?.format.comment;
       if (comment === undefined) return undefined;
-      return { chunk: utf8.encode(comment), everyMs: commentMs };
+      return { chunk: bytesOf(comment), everyMs: commentMs };
     },
     head({ responseHeader, parts: stream }, first) {
       if (stream !== undefined) {
@@ -120,7 +121,7 @@ function createRoute(rest: Rest, allow: Route["allow"]): RestRoute {
     chunk({ parts: stream }, message) {
       if (stream === undefined) return httpBodyOf(rest, message).data;
       const id = eventId(settings.eventIdField, method.output, message);
-      return utf8.encode(stream.format.message(messageText(rest, message), stream.index++, id));
+      return bytesOf(stream.format.message(messageText(rest, message), stream.index++, id));
     },
     end({ exchange, responseTrailer, parts: stream }, failure) {
       // Over HTTP/1.1, proxies and clients break on fields that they do not expect: RFC 9110 section 6.5.1.
@@ -129,13 +130,11 @@ function createRoute(rest: Rest, allow: Route["allow"]): RestRoute {
       const trailer = hasNone ? {} : { trailer: responseTrailer.toNode() };
       if (stream === undefined) return failure === undefined ? trailer : undefined;
       const { format, index } = stream;
-      if (failure === undefined) return { ...trailer, body: utf8.encode(format.close(index)) };
+      if (failure === undefined) return { ...trailer, body: bytesOf(format.close(index)) };
       const restError = restErrorFrom(failure.error, jsonOptions.registry);
       const last = format.error(JSON.stringify(rendered(renderError(restError)).body), index);
-      return { ...trailer, body: utf8.encode(last), error: restError.error };
+      return { ...trailer, body: bytesOf(last), error: restError.error };
     },
   };
   return route;
 }
-
-const utf8 = new TextEncoder();

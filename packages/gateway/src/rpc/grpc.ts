@@ -8,7 +8,7 @@ import * as grpc from "@connectrpc/connect/protocol-grpc";
 import * as grpcWeb from "@connectrpc/connect/protocol-grpc-web";
 import type { Codec } from "../codec/codec.ts";
 import { connectErrorFrom, encodeMessage, withTrailerMessage } from "../errors/errors.ts";
-import { concat } from "../http/body.ts";
+import { bytesOf, concat } from "../http/body.ts";
 import type { Ending, Exchange, Response } from "../http/exchange.ts";
 import { type NodeHeaders, toNodeHeaders, withoutLength } from "../http/headers.ts";
 import { type Awaitable, Call, type Failure, type Message, type StreamWire } from "./call.ts";
@@ -156,5 +156,5 @@ function setStatus({ responseTrailer }: Call, reason: unknown): ConnectError {
 }
 
 const nothing = new Uint8Array(0);
-const okLines = new TextEncoder().encode(`grpc-status: ${okTrailer["grpc-status"]}\r\n`);
+const okLines = bytesOf(`grpc-status: ${okTrailer["grpc-status"]}\r\n`);
 const okEnvelope = wrapEnvelope(grpcWeb.trailerFlag, okLines);
