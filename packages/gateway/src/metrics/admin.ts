@@ -54,9 +54,7 @@ export async function openAdmin(
       return plain(403, "the Host must be an IP address, a name without a dot, or --admin-host");
     }
     // Scrapes at the same time share one text: a connection may ask without end, and take no answer.
-    rendering ??= metrics.render().finally(() => {
-      rendering = undefined;
-    });
+    rendering ??= metrics.render().finally(() => (rendering = undefined));
     const body = await rendering;
     return { status: 200, header: { "content-type": metrics.contentType }, body };
   }

@@ -70,9 +70,7 @@ export async function* readEnvelopes<T>(
   const splitter = new EnvelopeSplitter(reading.readMaxBytes, holding);
   let hasEnd = false;
   let held = 0;
-  const tell = (bytes: number) => {
-    held += bytes;
-  };
+  const tell = (bytes: number) => (held += bytes);
   for await (const chunk of exchange.chunks()) {
     const room = splitter.push(reading.decoder?.push(chunk) ?? chunk);
     if (room !== undefined) await room;

@@ -50,9 +50,7 @@ export async function sendMessages(
       // The head may be held.
       if (writer === undefined || exchange.isClosed || full !== undefined) return;
       full = writer.write(quiet.chunk);
-      void full?.then(() => {
-        full = undefined;
-      });
+      void full?.then(() => (full = undefined));
     }, quiet.everyMs);
   const writeAll = async () => {
     while (!call.aborted) {
@@ -140,7 +138,5 @@ export function watchIdle(call: Call, idleMs: number | undefined): (() => void) 
   };
   timer = setTimeout(look, Math.min(idleMs, timerMaxMs));
   call.addEventListener("abort", { handleEvent: () => clearTimeout(timer) });
-  return () => {
-    movedAt = performance.now();
-  };
+  return () => (movedAt = performance.now());
 }

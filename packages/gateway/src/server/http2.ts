@@ -49,9 +49,7 @@ export function createHttp2Server(
   });
   // A session does not expose its socket: it is the one that came just before.
   let socket: Socket | undefined;
-  server.prependListener("connection", (opened: Socket) => {
-    socket = opened;
-  });
+  server.prependListener("connection", (opened: Socket) => (socket = opened));
   server.on("session", (session) => {
     requestWindows.add(session);
     const from = socket as Socket;
@@ -219,9 +217,7 @@ function limitSession(
   );
   session.once("close", () => clearInterval(timer));
   let isGoing = false;
-  session.once("goaway", () => {
-    isGoing = true;
-  });
+  session.once("goaway", () => (isGoing = true));
   // The client has shut its sending side: complete requests are cancelled, but answered if possible.
   // The others never complete. After a GOAWAY, the client has left.
   socket.once("end", () => {
