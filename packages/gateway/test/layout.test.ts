@@ -20,7 +20,7 @@ const importsByFile = checkLayout({
     "src/reflection": ["gen", "src/rpc"],
     "src/otel": ["src/adapter", "src/rpc"],
     "src/client": ["gen", "src/rpc", "src/http", "src/codec"],
-    "src/logging": ["gen", "src/adapter", "src/server", "src/rpc", "src/http"],
+    "src/logging": ["gen", "src/adapter", "src/server", "src/rpc", "src/codec", "src/http"],
     "src/metrics": ["src/server", "src/adapter", "src/rpc", "src/http"],
     // A request goes from the adapter through rest or rpc to the call.
     "src/mcp": [

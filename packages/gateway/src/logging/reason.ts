@@ -1,6 +1,7 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { type BadRequest, BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { memoized } from "../codec/decode.ts";
 import { codeNameOf } from "../rpc/call-names.ts";
 import { messagesIn } from "../rpc/required-fields.ts";
 import type { Refusal } from "../server/refusal.ts";
@@ -49,16 +50,11 @@ function subjectOf(path: string, message: DescMessage | undefined): string {
 /** Of a list or a map. A key without quotation marks is part of a name. */
 const indexOrKey = /\[(?:\d{1,7}|"(?:[^"\\]|\\.)*")\]/g;
 
-const known = new WeakMap<DescMessage, ReadonlySet<string>>();
-
-function namesIn(message: DescMessage): ReadonlySet<string> {
-  const found = known.get(message);
-  if (found !== undefined) return found;
+const namesIn = memoized((message: DescMessage): ReadonlySet<string> => {
   const names = new Set<string>();
   for (const { fields, oneofs } of messagesIn([message])) {
     for (const { name, jsonName } of fields) names.add(name).add(jsonName);
     for (const { name } of oneofs) names.add(name);
   }
-  known.set(message, names);
   return names;
-}
+});
