@@ -169,10 +169,10 @@ function writePlain(writer: BinaryWriter, desc: DescMessage, message: Message): 
   for (const { field, inside, isRequired, wireType, write } of plainFieldsOf(desc)) {
     if (!isFieldSet(message, field) && !isRequired) continue;
     if (write === undefined) return false;
-    const value = (message as Message & Record<string, unknown>)[field.localName];
+    const value = (message as Message & Record<string, unknown>)[field.localName] as never;
     writer.tag(field.number, wireType);
     if (inside === undefined) write.call(writer, value);
-    else if (!writePlain(writer.fork(), inside, value as Message)) return false;
+    else if (!writePlain(writer.fork(), inside, value)) return false;
     else writer.join();
   }
   return true;
@@ -190,13 +190,10 @@ const plainFieldsOf = memoized(({ fields }: DescMessage) =>
       const isRequired = presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
       // A Struct is JSON, and may have a member `$typeName`.
       const isOdd = isRequired || isPlural || isStruct || oneof || wireType === WireType.StartGroup;
-      const write = isOdd ? undefined : writerOf(ScalarType[scalar]);
+      const name = ScalarType[scalar].toLowerCase() as "bytes";
+      const write = isOdd ? undefined : BinaryWriter.prototype[name];
       return { field, inside, isRequired, wireType, write };
     })
     // Those that are not written are looked at before anything is.
     .toSorted((a, b) => Number(a.write !== undefined) - Number(b.write !== undefined)),
 );
-
-type Write = (this: BinaryWriter, value: unknown) => void;
-
-const writerOf = (type: string) => BinaryWriter.prototype[type.toLowerCase() as "bool"] as Write;
