@@ -80,7 +80,7 @@ export interface Runtime {
 
 /** @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`. */
 export function createGateway(options: CommonOptions, { compressions, codings }: Runtime) {
-  const { observer, exposePeerAddress, requestPathPrefix: prefix = "" } = options;
+  const { observer, exposePeerAddress, requestPathPrefix: prefix = "", mcp } = options;
   const onError = createErrorListener(options);
   const onUnknownType = (name: string) => guarded(onError, () => options.onUnknownType?.(name));
   assertPathPrefix("requestPathPrefix", prefix);
@@ -91,11 +91,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
   const settings = resolveRestOptions(options.rest ?? {});
   const { origins = [] } = options.cors ?? {};
   const notFound = notFoundRoute(options.notFoundError);
-  const find = createRoutes(
-    { endpoints, prefix, settings, codings, origins },
-    options.mcp === undefined ? [] : [options.mcp],
-    notFound,
-  );
+  const find = createRoutes({ endpoints, prefix, settings, codings, origins }, mcp, notFound);
 
   /** Resolves when the answer has been handed over. @param makeValues The initial context values. */
   async function serve(

@@ -59,9 +59,9 @@ interface Site {
 }
 
 /** An exact path takes precedence over a REST path. @throws {RuleError} for a rule that cannot be served. */
-export function createRoutes(options: FaceOptions, others: readonly CreateFace[], notFound: Route) {
+export function createRoutes(options: FaceOptions, mcp: CreateFace | undefined, notFound: Route) {
   const { prefix } = options;
-  const all = [...others, ...faces].map((create) => create(options));
+  const all = [mcp, ...faces].flatMap((create) => create?.(options) ?? []);
   const matching = all.flatMap((face) => (face.match === undefined ? [] : [face.match]));
   const sites = new Map<string, Site>();
   for (const { path, method, mediaType, route } of all.flatMap(({ entries }) => [...entries])) {
@@ -82,12 +82,8 @@ export function createRoutes(options: FaceOptions, others: readonly CreateFace[]
     }
     const types = site.methods.get(method);
     if (types === undefined) return site.notAllowed;
-    return (
-      types.get(contentType) ??
-      types.get("*") ??
-      types.get(mediaTypeOf(contentType)) ??
-      site.unsupported
-    );
+    const route = types.get(contentType) ?? types.get("*") ?? types.get(mediaTypeOf(contentType));
+    return route ?? site.unsupported;
   };
 }
 
