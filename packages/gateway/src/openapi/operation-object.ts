@@ -279,9 +279,7 @@ function streamContent(item: JsonObject, openapi: OpenApiVersion): JsonObject {
 
 function events(item: JsonObject, error: JsonObject, openapi: OpenApiVersion): JsonObject {
   if (openapi === "3.2") {
-    const data = (contentSchema: JsonObject) => ({
-      ...{ type: "string", contentMediaType: "application/json", contentSchema },
-    });
+    const data = (schema: JsonObject) => text("application/json", "", schema);
     const event = (name: string, data: JsonObject) => ({
       ...{ properties: { event: { const: name }, data }, required: ["event"] },
     });
@@ -295,7 +293,7 @@ function events(item: JsonObject, error: JsonObject, openapi: OpenApiVersion): J
 }
 
 function text(contentMediaType: string, description: string, item: JsonObject): JsonObject {
-  return { type: "string", contentMediaType, contentSchema: item, description };
+  return { type: "string", contentMediaType, contentSchema: item, ...describe(description) };
 }
 
 /** The schema of errors, and the responses that every operation may return. */
