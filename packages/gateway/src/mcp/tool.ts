@@ -141,10 +141,8 @@ export function inputSchema({ input }: DescMethod, settings: McpSettings): JsonO
 }
 
 /** A stream is one object with its messages. A google.api.HttpBody is content, and has no schema. */
-function outputSchema(
-  { output, methodKind }: DescMethod,
-  settings: McpSettings,
-): JsonObject | undefined {
+function outputSchema(method: DescMethod, settings: McpSettings): JsonObject | undefined {
+  const { output, methodKind } = method;
   const isStream = methodKind === "server_streaming";
   if (!isStream && isHttpBody(output, undefined)) return undefined;
   const description = "Whether these are only the first messages of the stream.";

@@ -130,10 +130,9 @@ function describeRequest(
 /** A name or address of at most the DNS length, and a port. */
 const authority = /^([\w.-]{1,253}|\[[\dA-Fa-f:.]{2,45}\])(?::(\d{1,5}))?$/;
 
-function describeEnding(
-  { protocol }: ObservedRequest,
-  { code, status }: CallEnding,
-): otel.Attributes {
+function describeEnding(request: ObservedRequest, ending: CallEnding): otel.Attributes {
+  const { protocol } = request;
+  const { code, status } = ending;
   if (!isHttp(protocol)) {
     // Connect has no code for success.
     const name = protocol === "connect" ? code && codeToString(code) : codeNameOf(code);

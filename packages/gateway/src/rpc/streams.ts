@@ -21,10 +21,8 @@ export interface Messages {
 }
 
 /** Sends an answer in messages, as fast as the client takes them. */
-export async function sendMessages(
-  call: Call,
-  { messages, trailer, moved }: Messages,
-): Promise<void> {
+export async function sendMessages(call: Call, answer: Messages): Promise<void> {
+  const { messages, trailer, moved } = answer;
   const { exchange } = call;
   const wire = call.wire as StreamWire;
   const iterator = messages[Symbol.asyncIterator]();

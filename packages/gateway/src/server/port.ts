@@ -211,10 +211,8 @@ function leaveSession(session: Http2Session, socket: Socket): void {
 /** For TLS, Node keeps the connection below. */
 type LayeredSocket = Socket & { readonly _parent?: Socket | null };
 
-async function listen(
-  server: http.Server,
-  { host, port, path, socketMode, reusePort = false }: PortOptions,
-): Promise<void> {
+async function listen(server: http.Server, options: PortOptions): Promise<void> {
+  const { host, port, path, socketMode, reusePort = false } = options;
   // Node 22.23 and 26.10 would listen at the start of a longer path.
   if (process.platform === "linux" && Buffer.byteLength(path ?? "") > 107) {
     const facts = { code: "ENAMETOOLONG", syscall: "listen", address: path, port: -1 };

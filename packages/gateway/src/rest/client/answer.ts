@@ -121,10 +121,8 @@ interface Value {
   readonly isError?: boolean;
 }
 
-async function* valuesOf(
-  response: Response,
-  { readMaxBytes: valueBytesMax }: Reading,
-): AsyncGenerator<Value> {
+async function* valuesOf(response: Response, reading: Reading): AsyncGenerator<Value> {
+  const { readMaxBytes: valueBytesMax } = reading;
   const type = jsonTypeOf(response, eventStream, "text/plain"); // Go's, if none is set
   const chunks = chunksOf(response);
   if (type === eventStream) return yield* readEvents(chunks, valueBytesMax);

@@ -165,11 +165,8 @@ function rawBody(body: "*" | DescField, input: DescMessage, message: Message) {
 }
 
 /** @throws {FieldViolation} */
-function pathOf(
-  { template, ...binding }: Binding,
-  tree: JsonObject,
-  options: WriterOptions,
-): string {
+function pathOf(binding: Binding, tree: JsonObject, options: WriterOptions): string {
+  const { template } = binding;
   // A wildcard without a field may be anything.
   const segments = template.segments.map((one) =>
     one.kind === "literal" ? encodeLiteral(one.value) : "-",

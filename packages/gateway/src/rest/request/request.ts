@@ -127,12 +127,8 @@ function textOf(rest: Rest, request: Exchange, isPatch = false): Decoding<Messag
   return { parse: (bytes) => bind(rest, request, parseJson(bytes), isPatch), readMaxValues };
 }
 
-function bind(
-  rest: Rest,
-  { path, query }: Exchange,
-  body: ExactJson | undefined,
-  isPatch = false,
-): Message {
+function bind(rest: Rest, request: Exchange, body?: ExactJson, isPatch = false): Message {
+  const { path, query } = request;
   const { binding, ignoresParameter, jsonOptions, spec, updateMask } = rest;
   const { variables, template } = binding;
   const segments =
@@ -181,11 +177,8 @@ export function readBody<T>(
 }
 
 /** The body as it arrives. Every runtime can decompress gzip so. @throws {RestFailure} 415 for another. */
-function streamBody(
-  request: Exchange,
-  { acceptCompression }: ReadOptions,
-): AsyncIterable<Uint8Array> {
-  const available = acceptCompression.filter(({ name }) => name === "gzip");
+function streamBody(request: Exchange, options: ReadOptions): AsyncIterable<Uint8Array> {
+  const available = options.acceptCompression.filter(({ name }) => name === "gzip");
   const coding = negotiateCoding(headerOf(request, "content-encoding"), available);
   return coding === undefined ? request.chunks() : inPieces(gunzip(request.chunks()));
 }

@@ -115,11 +115,8 @@ export function messageText({ spec, binding, writerOptions }: Rest, message: Mes
  * HEAD, unless it has one.
  * @returns whether the client already has this answer.
  */
-async function isKnown(
-  { requestMethod, requestHeader }: Call,
-  header: HeaderRecord,
-  body: Body,
-): Promise<boolean> {
+async function isKnown(call: Call, header: HeaderRecord, body: Body): Promise<boolean> {
+  const { requestMethod, requestHeader } = call;
   if (requestMethod !== "GET" && requestMethod !== "HEAD") return false;
   header["etag"] ??= await entityTagOf(body);
   const known = requestHeader.get("if-none-match");

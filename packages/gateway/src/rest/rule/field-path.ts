@@ -39,14 +39,10 @@ export function findFieldPath(
   return undefined;
 }
 
-function longestName(
-  { fields }: DescMessage,
-  text: string,
-  kinds: readonly ("jsonName" | "name")[],
-) {
+function longestName(message: DescMessage, text: string, kinds: readonly ("jsonName" | "name")[]) {
   let longest: { field: DescField | undefined; length: number } = { field: undefined, length: 0 };
   for (const kind of kinds) {
-    for (const field of fields) {
+    for (const field of message.fields) {
       const length = lengthIn(text, field[kind]);
       if (length > longest.length) longest = { field, length };
     }
