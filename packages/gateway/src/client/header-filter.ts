@@ -93,10 +93,8 @@ function isLast(frame: Buffer): boolean {
 /** The same headers in as few frames as possible, without large fields if they are too large. */
 function shrink(frames: readonly Buffer[]): readonly Buffer[] {
   const [first = Buffer.alloc(0), ...more] = frames;
-  const block = Buffer.concat([
-    withoutPadding(first),
-    ...more.map((frame) => frame.subarray(frameHeadBytes)),
-  ]);
+  const others = more.map((frame) => frame.subarray(frameHeadBytes));
+  const block = Buffer.concat([withoutPadding(first), ...others]);
   if (block.length <= blockBytesMax) return toFrames(block, first);
   try {
     return toFrames(Buffer.concat(withoutLargeFields(block)), first);

@@ -20,10 +20,9 @@ export class FieldViolation extends Error {
 
   /** The same violation, seen from the message that holds it under `name`. */
   within(name: string): FieldViolation {
-    const dot = this.field === "" || this.field.startsWith("[") ? "" : ".";
-    return new FieldViolation(`${name}${dot}${this.field}`, this.description, {
-      cause: this.cause,
-    });
+    const { field, description, cause } = this;
+    const dot = field === "" || field.startsWith("[") ? "" : ".";
+    return new FieldViolation(`${name}${dot}${field}`, description, { cause });
   }
 }
 
@@ -31,19 +30,16 @@ export class FieldViolation extends Error {
 export function badRequest(violations: readonly FieldViolation[]): ConnectError {
   const told = violations.slice(0, violationsMax);
   const more = violations.length - told.length;
-  return new ConnectError(
-    [...told.map(({ message }) => message), ...(more > 0 ? [`and ${more} more`] : [])].join("; "),
-    Code.InvalidArgument,
-    undefined,
-    [badRequestDetail(violations)],
-    violations[0]?.cause,
-  );
+  const messages = told.map(({ message }) => message);
+  if (more > 0) messages.push(`and ${more} more`);
+  const text = messages.join("; ");
+  const details = [badRequestDetail(violations)];
+  return new ConnectError(text, Code.InvalidArgument, undefined, details, violations[0]?.cause);
 }
 
 export function badRequestDetail(violations: readonly FieldViolation[]) {
-  const fieldViolations = violations
-    .slice(0, violationsMax)
-    .map(({ field, description }) => ({ field, description }));
+  const told = violations.slice(0, violationsMax);
+  const fieldViolations = told.map(({ field, description }) => ({ field, description }));
   return { desc: BadRequestSchema, value: { fieldViolations } };
 }
 

@@ -130,10 +130,8 @@ export const valueMember = "value";
 
 /** Whether the JSON of a message is an object. */
 export function isObject(message: DescMessage): boolean {
-  return (
-    !hasCustomJsonRepresentation(message) ||
-    /^google\.protobuf\.(?:Struct|Any)$/.test(message.typeName)
-  );
+  const isValue = hasCustomJsonRepresentation(message);
+  return !isValue || /^google\.protobuf\.(?:Struct|Any)$/.test(message.typeName);
 }
 
 export function inputSchema({ input }: DescMethod, settings: McpSettings): JsonObject {

@@ -29,12 +29,8 @@ export function createOpenApiDocument(
   const schemas = createSchemas(components, { int64, ignoreUnknownFields, examples, textPattern });
   const errorForm = errorFormOf(settings, schemas, components);
   const context = { settings, schemas, components, errorForm };
-  const served = new Map(
-    operations.map(({ method: { parent } }) => [
-      parent,
-      tags.nameOf({ full: parent.typeName, short: parent.name }),
-    ]),
-  );
+  const tagOf = ({ typeName: full, name: short }: DescService) => tags.nameOf({ full, short });
+  const served = new Map(operations.map(({ method: { parent } }) => [parent, tagOf(parent)]));
   const paths: { [path: string]: JsonObject } = {};
   for (const one of operations) {
     const tag = served.get(one.method.parent) ?? "";

@@ -226,10 +226,8 @@ function requestBody(
 function mayBeEmpty(message: DescMessage, taken: Taken, place: "request" | "patch"): boolean {
   const isWanted = (choice: Choice) =>
     place === "request" && choice.isRequired && choice.fields.every((one) => isLeft(taken, one));
-  return (
-    !message.fields.some((field) => isLeft(taken, field) && isRequired(field, place)) &&
-    !choicesOf(message).some(isWanted)
-  );
+  const isNeeded = (field: DescField) => isLeft(taken, field) && isRequired(field, place);
+  return !message.fields.some(isNeeded) && !choicesOf(message).some(isWanted);
 }
 
 function responseContent(

@@ -60,11 +60,8 @@ export function createTracingObserver(options: TracingObserverOptions): TracingO
   return {
     begin(request) {
       const { name, attributes } = describeRequest(request, scheme);
-      const caller = propagator.extract(
-        otel.ROOT_CONTEXT,
-        request.headers,
-        otel.defaultTextMapGetter,
-      );
+      const { headers } = request;
+      const caller = propagator.extract(otel.ROOT_CONTEXT, headers, otel.defaultTextMapGetter);
       const span = tracer.startSpan(name, { kind: otel.SpanKind.SERVER, attributes }, caller);
       spanContexts.set(request, span.spanContext());
       const context = otel.trace.setSpan(caller, span);

@@ -118,12 +118,8 @@ export function createSchemas(components: Components, options: SchemaOptions) {
         const additionalProperties = forOne(field, inner, innerRules(rules, "values"));
         const names = forKey(field.mapKey, place, innerRules(rules, "keys"));
         const propertyNames = Object.keys(names).length > 0 && { propertyNames: names };
-        return constrain(
-          { type: "object", ...propertyNames, additionalProperties },
-          rules,
-          { zero: { maxProperties: 0 } },
-          place,
-        );
+        const schema = { type: "object", ...propertyNames, additionalProperties };
+        return constrain(schema, rules, { zero: { maxProperties: 0 } }, place);
       }
       default:
         if (taken.length > 0 && field.fieldKind === "message") {

@@ -134,9 +134,8 @@ function jsonBody(body: Binding["body"], json: JsonValue, options: WriterOptions
     value = Object.hasOwn(tree, name) ? tree[name] : emptyValue(body);
     delete tree[name];
   }
-  return value === undefined
-    ? {}
-    : { body: JSON.stringify(value), contentType: "application/json" };
+  if (value === undefined) return {};
+  return { body: JSON.stringify(value), contentType: "application/json" };
 }
 
 /** The JSON of a field that is not set; undefined where null would be a value: then there is no body. */

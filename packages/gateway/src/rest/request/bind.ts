@@ -211,10 +211,8 @@ export type MatchName = (name: string) => boolean;
 /** @param patterns Names, or how they begin, with a `*` behind it. @throws {TypeError} for others. */
 export function createNameMatcher(patterns: readonly string[]): MatchName {
   const odd = patterns.find((pattern) => !/^(?!$)[^*]*\*?$/.test(pattern));
-  if (odd !== undefined)
-    throw new TypeError(
-      `rest.ignoreQueryParameters: "${odd}" must be a name, or a beginning and *`,
-    );
+  const problem = `"${odd}" must be a name, or a beginning and *`;
+  if (odd !== undefined) throw new TypeError(`rest.ignoreQueryParameters: ${problem}`);
   return (name) =>
     patterns.some((one) => (one.endsWith("*") ? name.startsWith(one.slice(0, -1)) : name === one));
 }

@@ -81,11 +81,10 @@ export function createReader(rest: Rest): (call: Pick<Call, "exchange">) => Prom
 }
 
 /** The value of an empty body: an empty message. For any other field, it is not set. */
-function emptyBody(body: "*" | DescField | undefined): ExactJson | undefined {
+function emptyBody(body: "*" | DescField): ExactJson | undefined {
   if (body === "*") return {};
-  return body?.fieldKind === "message" && !hasCustomJsonRepresentation(body.message)
-    ? {}
-    : undefined;
+  const isMessage = body.fieldKind === "message";
+  return isMessage && !hasCustomJsonRepresentation(body.message) ? {} : undefined;
 }
 
 const streamTypes = ["application/x-ndjson", "application/json"];

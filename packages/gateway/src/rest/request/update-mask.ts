@@ -68,9 +68,8 @@ export function changesIn(
     if (!isPatch) return []; // the reader of the body rejects it
     throw new FieldViolation("", "must be a JSON object"); // it would replace the whole resource
   }
-  return [...changes(message, json, { names: [], path: [], isPatch })].filter(
-    (change) => !isFixed(change),
-  );
+  const all = [...changes(message, json, { names: [], path: [], isPatch })];
+  return all.filter((change) => !isFixed(change));
 }
 
 type MapField = DescField & { readonly fieldKind: "map" };

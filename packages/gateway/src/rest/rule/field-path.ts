@@ -58,9 +58,8 @@ function lengthIn(text: string, name: string): number {
 }
 
 export function findField({ fields }: DescMessage, name: string): DescField | undefined {
-  return (
-    fields.find(({ jsonName }) => jsonName === name) ?? fields.find((field) => field.name === name)
-  );
+  const byJsonName = fields.find(({ jsonName }) => jsonName === name);
+  return byJsonName ?? fields.find((field) => field.name === name);
 }
 
 export function jsonPath(path: readonly DescField[]): string {

@@ -93,10 +93,9 @@ function isNone({ selector, pattern, body, responseBody, additionalBindings }: H
 /** @param whole The rule, or the one that has it as an additional binding. */
 function createBinding(method: DescMethod, rule: HttpRule, whole: HttpRule): Binding {
   if (method.methodKind === "bidi_streaming") {
-    throw new RuleError(
-      method,
-      "HTTP has no form for streams in both directions; a rule with this selector and no pattern leaves the method to RPC",
-    );
+    const reason =
+      "HTTP has no form for streams in both directions; a rule with this selector and no pattern leaves the method to RPC";
+    throw new RuleError(method, reason);
   }
   if (rule !== whole && rule.additionalBindings.length > 0) {
     throw new RuleError(method, "additional_bindings must not have their own");
