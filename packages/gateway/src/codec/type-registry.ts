@@ -8,8 +8,9 @@ export class TypeRegistry {
   readonly registry = createMutableRegistry();
   readonly #added = new Set<DescFile | Registry>();
 
-  constructor() {
-    for (const file of [file_google_rpc_error_details, file_google_rpc_status]) this.addFile(file);
+  constructor(...files: readonly DescFile[]) {
+    const own = [file_google_rpc_error_details, file_google_rpc_status];
+    for (const file of [...own, ...files]) this.addFile(file);
   }
 
   /** Adds the types of a file and of its imports, unless an application has added them. */

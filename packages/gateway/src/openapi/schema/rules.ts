@@ -12,6 +12,7 @@ import {
   type MessageShape,
   ScalarType,
 } from "@bufbuild/protobuf";
+import { memoized } from "../../codec/decode.ts";
 import { messageToJson } from "../../codec/json-messages.ts";
 import { integerTypes } from "../../codec/json-scalar.ts";
 import { isJsonObject } from "../../codec/json-text.ts";
@@ -339,17 +340,14 @@ function listOf(value: JsonValue | undefined): JsonValue[] {
   return Array.isArray(value) ? value : [];
 }
 
-const typesOf = new WeakMap<DescFile, TypeRegistry>();
+const typesOf = memoized((file: DescFile) => new TypeRegistry(file).registry);
 
 function optionOf(
   file: DescFile,
   name: string,
   desc: DescField | DescOneof | DescMessage,
 ): FieldRules | undefined {
-  const types = typesOf.get(file) ?? new TypeRegistry();
-  typesOf.set(file, types);
-  types.addFile(file);
-  const extension = types.registry.getExtension(name) as Extension | undefined;
+  const extension = typesOf(file).getExtension(name) as Extension | undefined;
   if (extension?.message === undefined || !hasOption(desc, extension)) return undefined;
   const value = getOption(desc, extension) as MessageShape<DescMessage>;
   return JSON.parse(JSON.stringify(messageToJson(extension.message, value, {}))); // -0, too
