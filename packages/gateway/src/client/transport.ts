@@ -154,15 +154,13 @@ export class GrpcTransport implements Transport {
       messages.forget();
       if (holding !== undefined) holding.isCalling = true;
       const trailer = new LazyHeaders({});
+      const body = { chunks: () => receive(attempt, trailer), holding };
       return {
         stream: true,
         ...{ service: method.parent, method },
         header: new LazyHeaders(head),
         trailer,
-        message: readEnvelopes(
-          { chunks: () => receive(attempt, trailer), holding },
-          codec.reading(head, this.#limits, values),
-        ),
+        message: readEnvelopes(body, codec.reading(head, this.#limits, values)),
       };
     } catch (error) {
       messages.end();

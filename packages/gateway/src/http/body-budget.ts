@@ -152,12 +152,9 @@ export class BodyBudget {
       return new ConnectError("the server has no room for the rest of the call now", Code.Internal);
     }
     // A new one for each, because its receiver may change it.
-    const error = new ConnectError(
-      "the server has no room for more request bodies now: try again",
-      Code.Unavailable,
-      { "retry-after": "1" },
-      [{ desc: RetryInfoSchema, value: { retryDelay: { seconds: 1n } } }],
-    );
+    const text = "the server has no room for more request bodies now: try again";
+    const details = [{ desc: RetryInfoSchema, value: { retryDelay: { seconds: 1n } } }];
+    const error = new ConnectError(text, Code.Unavailable, { "retry-after": "1" }, details);
     refused.add(error);
     return error;
   }

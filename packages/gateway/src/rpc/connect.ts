@@ -206,12 +206,9 @@ function versionErrorOf(exchange: Exchange, options: Endpoint["options"]) {
 
 function versionError(kind: string, name: string, wanted: string, version: string | null) {
   if (version === wanted) return undefined;
-  return new ConnectError(
-    version === null
-      ? `missing required ${kind}: set ${name} to "${wanted}"`
-      : `${name} must be "${wanted}": got "${version.slice(0, 100)}"`,
-    Code.InvalidArgument,
-  );
+  const missing = `missing required ${kind}: set ${name} to "${wanted}"`;
+  const other = `${name} must be "${wanted}": got "${version?.slice(0, 100)}"`;
+  return new ConnectError(version === null ? missing : other, Code.InvalidArgument);
 }
 
 function messageOf({ search, searchParams: query }: URL): Uint8Array {
