@@ -100,18 +100,22 @@ export class FetchExchange implements Exchange {
     if (body === null) return;
     const reader = body.getReader();
     this.#reader = reader;
+    let next: ReadableStreamReadResult<Uint8Array> | undefined;
     try {
       for (;;) {
-        const { done, value } = await reader.read().catch(() => Promise.reject(clientLeft()));
-        if (this.isClosed) throw clientLeft();
-        if (done) return;
-        yield* inPieces([value]);
+        next = await reader.read().catch(() => undefined);
+        if (next === undefined || this.isClosed) throw clientLeft();
+        if (next.done) return;
+        yield* inPieces([next.value]);
       }
     } finally {
-      // Not cancelled at an early end, because some runtimes would close the connection before the
-      // answer.
       this.#reader = undefined;
       reader.releaseLock();
+      // Discarded for as long as by nginx: many clients send all before they read the answer. If it were
+      // cancelled at once, some runtimes would close the connection before the answer.
+      if (next?.done === false) {
+        body.pipeTo(new WritableStream(), { signal: AbortSignal.timeout(30_000) }).catch(() => {});
+      }
     }
   }
 
