@@ -95,6 +95,8 @@ class RequestExchange extends NodeExchange {
     if (trailer !== undefined) answer.addTrailers(trailer as OutgoingHttpHeaders);
     if (this.method === "HEAD") answer.end();
     else answer.end(typeof body === "string" && !isAscii ? Buffer.from(body) : body);
+    // As Node does itself, and Deno does not.
+    if (this.hasBody && !this.source.readableEnded) this.source.resume();
   }
 
   begin(head: Head): BodyWriter {

@@ -120,9 +120,11 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
       if (isEarly) refuse();
       exchange.respond({ status: 200, header: {}, body: "a" });
       if (!isEarly) refuse();
+      // Its body, which nobody read, is discarded: Deno leaves that to us.
+      if (isHttp1) expect.soft(Reflect.get(answer, "req").readableFlowing).toBe(true);
       seen.push(exchange.status, exchange.error);
     });
-    for (const path of ["/early", "/late"]) await send({ path });
+    for (const path of ["/early", "/late"]) await send({ path, body: "unread" });
     expect(seen).toEqual([408, error, 200, undefined]);
   });
 
