@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { anyCharacter } from "../../packages/gateway/test/support/any-character.ts";
 import {
   isSamePlant,
   type NewPlant,
@@ -213,7 +214,9 @@ const lookalikes: readonly (readonly [title: string, text: string, lookalike: st
   ["100 kB that differ in the last character", "x".repeat(100_000), `${"x".repeat(99_999)}y`],
 ];
 
-const anyText = fc.string({ unit: "binary", maxLength: 3 }).filter((text) => !text.includes("\0"));
+const anyText = fc
+  .string({ unit: anyCharacter, maxLength: 3 })
+  .filter((text) => !text.includes("\0"));
 
 /** Few ids and texts, so that plants collide. */
 const anyPlant: fc.Arbitrary<NewPlant> = fc.record({

@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { anyCharacter } from "../../packages/gateway/test/support/any-character.ts";
 import { collect } from "../../packages/gateway/test/support/collect.ts";
 import { int64Max, int64Min, type NewPlant } from "../../src/plant.ts";
 import { formatNames, formatOfFile, formats, writePlants } from "../../src/transfer/format.ts";
@@ -31,7 +32,7 @@ const plantsOf = (rows: readonly Row[]) =>
 
 /** Made of what formats have a meaning for, and of anything else that a plant may have. */
 const anyText = fc.oneof(
-  fc.string({ unit: "binary" }),
+  fc.string({ unit: anyCharacter }),
   fc.string({ unit: fc.constantFrom(...'",\r\n\\ ;=\t', "\ufeff", "\u2028", "é", "🌱", "a") }),
 );
 

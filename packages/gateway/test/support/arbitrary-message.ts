@@ -22,6 +22,7 @@ import {
   ValueSchema,
 } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
+import { anyCharacter } from "./any-character.ts";
 
 export interface MessageOptions {
   /** The nesting depth. Default: 2. */
@@ -122,7 +123,7 @@ const signed32 = fc.integer();
 const unsigned32 = fc.integer({ min: 0, max: 2 ** 32 - 1 });
 const signed64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 const unsigned64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
-const text = fc.string({ unit: "binary" });
+const text = fc.string({ unit: anyCharacter });
 
 function scalarOf(type: ScalarType): fc.Arbitrary<unknown> {
   switch (type) {
@@ -154,7 +155,7 @@ function scalarOf(type: ScalarType): fc.Arbitrary<unknown> {
 }
 
 const plainJson = fc
-  .jsonValue({ maxDepth: 2, noUnicodeString: false })
+  .jsonValue({ maxDepth: 2, stringUnit: anyCharacter })
   .map((value) => JSON.parse(JSON.stringify(value)) as JsonValue);
 
 const nanos = fc.integer({ min: 0, max: 999_999_999 });
