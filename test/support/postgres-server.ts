@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { chown, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { findFreePort } from "../../packages/gateway/test/support/free-port.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
@@ -140,7 +141,7 @@ export async function startPostgres(options: PostgresServerOptions = {}) {
       // The server rereads its files some time after the signal.
       const current = `SELECT current_setting('${name}') AS value`;
       const look = async () => {
-        while ((await query(current))[0]?.["value"] !== value);
+        while ((await query(current))[0]?.["value"] !== value) await delay(10);
       };
       await within(`${name} = ${value}`, look());
       // Whether commits wait for a standby is what the checkpointer has read.

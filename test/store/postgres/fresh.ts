@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, onTestFinished } from "vitest";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { type NewPlant, type PlantStore, plantFrom, textFields } from "../../../src/plant.ts";
@@ -105,10 +106,10 @@ export function toPlants(rows: readonly Record<string, unknown>[]): NewPlant[] {
   );
 }
 
-/** Waits until something is so, without a pause: each look asks a server. */
+/** Waits until something is so. Each look asks a server, in a session of its own. */
 export async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   const looking = async () => {
-    while (!(await isSo()));
+    while (!(await isSo())) await delay(10);
   };
   await within(what, looking());
 }

@@ -41,7 +41,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await (await openTestStore(url)).close();
     const own = await urlFor("SELECT, INSERT, UPDATE", "pool_max_conns=1");
     const role = new URL(own).username;
-    const store = await openTestStore(own, { inspectIntervalMs: 0, retryLimitMs });
+    const store = await openTestStore(own, { inspectIntervalMs: 10, retryLimitMs });
     await store.create(plantOf(1));
     return { ...rest, url, own, role, store };
   }
@@ -202,7 +202,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
 
   test("checks and commits together stay within the connection limit", async () => {
     const { url, sessions } = await openDatabase(server.current);
-    const engine = await openTestEngine(`${url}?pool_max_conns=1`, { inspectIntervalMs: 0 });
+    const engine = await openTestEngine(`${url}?pool_max_conns=1`, { inspectIntervalMs: 10 });
     const store = createBatchedStore(engine);
     onTestFinished(() => store.close());
     const workFor = (plant: NewPlant) => [store.create(plant), engine.inspect(), engine.probe()];

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import type { DescFile } from "@bufbuild/protobuf";
 import { beforeAll } from "vitest";
 import { nodeOfSources, startServer } from "../../../gateway/test/runtimes/server-process.ts";
@@ -95,5 +96,6 @@ export async function until(status: number, url: string): Promise<Response> {
     const response = await fetch(url, { signal });
     if (response.status === status) return response;
     await response.body?.cancel();
+    await delay(20);
   }
 }

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { isListening } from "../../../gateway/test/support/is-listening.ts";
 import { environment } from "../../../gateway/test/support/tool.ts";
 
@@ -102,6 +103,7 @@ export async function startFront(front: Front, place: Place): Promise<AsyncDispo
   });
   while (!(await isListening(place.port))) {
     if (child.exitCode !== null) throw new Error(`${front.name} ended: ${errors}`);
+    await delay(10);
   }
   return {
     async [Symbol.asyncDispose]() {
