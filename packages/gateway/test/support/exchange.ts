@@ -78,11 +78,6 @@ export async function exchangeOn(
   request: Omit<HttpRequest, "origin" | "version">,
 ): Promise<HttpResponse> {
   const { path, method = "POST", headers = {}, body = "", unfinished } = request;
-  const closed = once(session, "close").then(() => [new Error("the session was closed")]);
-  const failed = Promise.race([once(session, "error"), closed]).then(([error]) =>
-    Promise.reject(error),
-  );
-  failed.catch(() => {});
   const endStream = body.length === 0 && !unfinished;
   const stream = session.request({ ":path": path, ":method": method, ...headers }, { endStream });
   let trailers = new Headers();
@@ -92,10 +87,23 @@ export async function exchangeOn(
   const answered = once(stream, "response") as Promise<[http2.IncomingHttpHeaders]>;
   if (unfinished) stream.write(body);
   else if (!endStream) stream.end(body);
-  const [head] = await Promise.race([answered, failed]);
+  const [head] = await Promise.race([answered, endOf(session)]);
   const { ":status": status, ...fields } = head as typeof head & { ":status"?: number };
   const bytes = await buffer(stream);
   return { status: Number(status), headers: headersFrom(fields), trailers, body: bytes };
+}
+
+const failures = new WeakMap<http2.ClientHttp2Session, Promise<never>>();
+
+/** One for all requests on a session, which has at most ten listeners. */
+function endOf(session: http2.ClientHttp2Session): Promise<never> {
+  const known = failures.get(session);
+  if (known !== undefined) return known;
+  const { promise, reject } = Promise.withResolvers<never>();
+  session.once("error", reject).once("close", () => reject(new Error("the session was closed")));
+  promise.catch(() => {});
+  failures.set(session, promise);
+  return promise;
 }
 
 export function headersFrom(

@@ -10,7 +10,8 @@ test("of what the SDK warns of without end, a few short lines are told", () => {
   for (let i = 0; i < 1000; i++) diag.warn("Dropped spans ".repeat(100), { body: "secret" });
   diag.info("nothing of interest");
   const { length } = lines;
-  vi.spyOn(performance, "now").mockReturnValueOnce(performance.now() + 60_000);
+  const later = performance.now() + 60_000;
+  using _ = vi.spyOn(performance, "now").mockReturnValueOnce(later);
   diag.warn("Dropped spans a minute later");
   expect(lines).toHaveLength(length + 1);
   expect(lines.length).toBeGreaterThan(0);
