@@ -53,6 +53,8 @@ export async function sendMessages(call: Call, answer: Messages): Promise<void> 
   const writeAll = async () => {
     while (!call.aborted) {
       const next = await iterator.next();
+      // The event waits for its turn, which messages that are there at once would never leave to it.
+      if (exchange.isClosed) call.abort(exchange.closeReason);
       if (call.aborted) break;
       if (next.done === true) return;
       moved?.();
