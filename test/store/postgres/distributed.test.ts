@@ -69,7 +69,7 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
 
   test("a node that hangs delays no plant of another", async () => {
     const limits = { statementTimeoutMs: hour, aliveIntervalMs: hour, connectTimeoutMs: hour };
-    const { store, proxy, ones, twos } = await openBehindProxy(limits);
+    const { store, proxy, ones, twos } = await openBehindProxy({ ...limits, retryLimitMs: hour });
     proxy.hang();
     const waiting = startCreating(store, ones);
     for (const plant of twos) await store.create(plant);

@@ -80,7 +80,9 @@ describe.skipIf(findPostgres().length === 0)("of several hosts", () => {
     await makeStandby();
     const ended: boolean[] = [];
     const commitEnded = ({ isFailed }: EndedCommit) => void ended.push(isFailed);
-    const store = await openTestStore(url, {}, { observer: { queueChanged() {}, commitEnded } });
+    const observer = { queueChanged() {}, commitEnded };
+    // An inspection would see it before the commit.
+    const store = await openTestStore(url, { inspectIntervalMs: 600_000 }, { observer });
     await Promise.all(plantsOf(1500).map((plant) => store.create(plant)));
     // Open sessions keep their connection and get SQLSTATE 25006.
     await setReadOnly("on", "off");

@@ -295,7 +295,8 @@ describe.concurrent("over HTTP/2", () => {
   test("closes a session that resets streams by the ten thousand", async () => {
     await using server = await openTestService();
     using connection = await openRawConnection(server.port);
-    connection.write(http2Bytes(...streamIds(20_000).flatMap(begunAndReset)));
+    // A busy machine takes them at little more than the rate that is allowed.
+    connection.write(http2Bytes(...streamIds(60_000).flatMap(begunAndReset)));
     const last = framesIn(await connection.untilClosed()).at(-1);
     expect(last?.type).toBe(frameType.goaway);
     expect(last?.payload.readUInt32BE()).toBeGreaterThan(2 * 10_000); // the last one that it took
