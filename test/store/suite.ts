@@ -214,9 +214,7 @@ const lookalikes: readonly (readonly [title: string, text: string, lookalike: st
   ["100 kB that differ in the last character", "x".repeat(100_000), `${"x".repeat(99_999)}y`],
 ];
 
-const anyText = fc
-  .string({ unit: anyCharacter, maxLength: 3 })
-  .filter((text) => !text.includes("\0"));
+const anyText = fc.string({ unit: anyCharacter, maxLength: 3 }).filter((it) => !it.includes("\0"));
 
 /** Few ids and texts, so that plants collide. */
 const anyPlant: fc.Arbitrary<NewPlant> = fc.record({

@@ -144,8 +144,8 @@ export async function startPostgres(options: PostgresServerOptions = {}) {
         while ((await query(current))[0]?.["value"] !== value) await delay(10);
       };
       await within(`${name} = ${value}`, look());
-      // Whether commits wait for a standby is what the checkpointer has read.
-      if (name === "synchronous_standby_names") await query("CHECKPOINT");
+      // Whether commits wait for a standby is what the checkpointer has read, at the latest between two.
+      if (name === "synchronous_standby_names") await query("CHECKPOINT; CHECKPOINT");
     },
     start: (settings = firstSettings) => launch(settings),
     /**

@@ -422,10 +422,8 @@ test.runIf(hasOpenssl)("TLS with a CA and a certificate of the client", async ()
     const url = `${protocol}+https://127.0.0.1:${port}`;
     const args = ["--upstream-ca", ca.certFile, "--upstream-server-name", "other.example", ...pair];
     await using server = await start(url, ...args);
-    for (const [trusted, reason] of [
-      [ca.pem, "does not match"],
-      [next.pem, "must be trusted"],
-    ] as const) {
+    const faults = { "does not match": ca.pem, "must be trusted": next.pem };
+    for (const [reason, trusted] of Object.entries(faults)) {
       await writeFile(ca.certFile, trusted);
       const told = new RegExp(`${reason}.*CatalogService/ListVolumes failed`);
       // There is at most one line a second.
