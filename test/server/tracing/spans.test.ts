@@ -72,7 +72,7 @@ test("within a call that was let in there is a span of its wait for the store, a
   await send({}, newPlantJson({ id: 2n }));
   await send({}, newPlantJson({ id: 1n, name: "Mint" }));
   const lock = lockStore(server.database);
-  await send({ "connect-timeout-ms": "20" }, newPlantJson({ id: 3n, name: "Sage" }));
+  await send({ "connect-timeout-ms": "1000" }, newPlantJson({ id: 3n, name: "Sage" }));
   lock.release();
   const [created, , , taken, late] = await collector.until(5);
   await server.close();
