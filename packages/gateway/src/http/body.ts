@@ -148,8 +148,7 @@ export class BodyAlreadyReadError extends Error {
   constructor() {
     super(
       "the request body was read before the gateway: mount it before body parsers, or turn them " +
-        "off for its paths (express.json(), the content type parsers of Fastify, bodyParser of " +
-        "an API route of Next.js)",
+        "off for its paths (express.json(), content type parsers of Fastify, bodyParser of Next.js)",
     );
   }
 }
