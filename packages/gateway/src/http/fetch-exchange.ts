@@ -101,11 +101,14 @@ export class FetchExchange implements Exchange {
     const reader = body.getReader();
     this.#reader = reader;
     let next: ReadableStreamReadResult<Uint8Array> | undefined;
+    let missing = Number(this.headers["content-length"]);
     try {
       for (;;) {
         next = await reader.read().catch(() => undefined);
         if (next === undefined || this.isClosed) throw clientLeft();
+        if (next.done && missing > 0) throw clientLeft(); // cut, as by Next.js behind a proxy.ts
         if (next.done) return;
+        missing -= next.value.length;
         yield* inPieces([next.value]);
       }
     } finally {

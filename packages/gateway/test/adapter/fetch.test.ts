@@ -13,6 +13,7 @@ import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { createPath, volume } from "../support/volumes.ts";
 import { within } from "../support/within.ts";
 
+const cutHeaders = { "content-type": "application/json", "content-length": `${volume.length + 1}` };
 const postJson = { method: "POST", headers: { "content-type": "application/json" } };
 
 type Catalog = Partial<ServiceImpl<typeof CatalogService>>;
@@ -159,6 +160,7 @@ const broken = new ReadableStream({ pull: (controller) => controller.error(new E
 test.each<[when: string, init: object]>([
   ["before its request", { signal: AbortSignal.abort() }],
   ["amid its body", { body: broken, duplex: "half" }],
+  ["amid its body, as its length shows", { headers: cutHeaders, body: volume }],
 ])("a client that has left %s is no failure", async (_when, init) => {
   const { send, errors } = handlerOf();
   const { status } = await send(createPath, { ...postJson, ...init });
