@@ -1,4 +1,5 @@
 /** Any Connect service over every protocol: turns an exchange, of any runtime, into one call. */
+import type { toBinary } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
@@ -76,17 +77,20 @@ export interface Runtime {
   readonly compressions: readonly Compression[];
   /** The content codings for REST answers, in order of preference. */
   readonly codings: readonly AnswerCoding[];
+  /** Default: that of protobuf-es. */
+  readonly writeBinary?: typeof toBinary;
 }
 
 /** @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`. */
-export function createGateway(options: CommonOptions, { compressions, codings }: Runtime) {
+export function createGateway(options: CommonOptions, runtime: Runtime) {
+  const { compressions, codings, writeBinary } = runtime;
   const { observer, exposePeerAddress, requestPathPrefix: prefix = "", mcp } = options;
   const onError = createErrorListener(options);
   const onUnknownType = (name: string) => guarded(onError, () => options.onUnknownType?.(name));
   assertPathPrefix("requestPathPrefix", prefix);
   const acceptCompression = options.acceptCompression ?? [...compressions];
   const own = { ...options, acceptCompression, onError, onUnknownType };
-  const endpoints = collectEndpoints(own, options.routes);
+  const endpoints = collectEndpoints(own, options.routes, writeBinary);
   const corsHeaderOf = options.cors && createCors(options.cors);
   const settings = resolveRestOptions(options.rest ?? {});
   const { origins = [] } = options.cors ?? {};

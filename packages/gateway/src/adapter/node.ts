@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import type { ContextValues } from "@connectrpc/connect";
+import { writeBinary } from "../codec/wire-format.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import {
   exchangeFor,
@@ -150,4 +151,5 @@ const node: Runtime = {
     { name: "br", compress: (bytes) => brotli(bytes, { params: brotliParams }) },
     compressionGzip,
   ],
+  writeBinary,
 };

@@ -14,7 +14,7 @@ import { codeFromHttpStatus } from "@connectrpc/connect/protocol-grpc";
 import { type Status, StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { passesOn, toBytes, unreadMessage } from "../codec/passed.ts";
 import { FieldViolation } from "../codec/violation.ts";
-import { assertWireFormat } from "../codec/wire-format.ts";
+import { assertWireFormat, writeBinary } from "../codec/wire-format.ts";
 import { LazyHeaders } from "../http/headers.ts";
 import { compressionGzip } from "../rpc/compression.ts";
 import { type EnvelopeErrors, type EnvelopeReading, wrapEnvelope } from "../rpc/envelope.ts";
@@ -139,7 +139,7 @@ export function createMethodCodec<I extends DescMessage, O extends DescMessage>(
   };
   return {
     serialize: (init: MessageInitShape<I>): Uint8Array =>
-      wrapEnvelope(0, toBytes(input, create(input, init))),
+      wrapEnvelope(0, toBytes(input, create(input, init), writeBinary)),
     /** @param values May have `passesOn`. */
     reading(head: Head, limits: ReadLimits, values?: ContextValues) {
       const compression = compressionOf(head);

@@ -3,6 +3,7 @@ import {
   type DescMethod,
   fromBinary,
   type MessageShape,
+  type toBinary,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions, type UniversalHandlerOptions } from "@connectrpc/connect/protocol";
@@ -33,10 +34,14 @@ export type Codecs = Readonly<Record<"binary" | "json", Codec>>;
 type CodecOptions = Pick<
   UniversalHandlerOptions,
   "binaryOptions" | "jsonOptions" | "writeMaxBytes"
-> & { readonly onUnknownType?: OnUnknownType; readonly passesOn?: boolean };
+> & {
+  readonly onUnknownType?: OnUnknownType;
+  readonly passesOn?: boolean;
+  readonly writeBinary?: typeof toBinary | undefined;
+};
 
 export function createCodecs({ input, output }: DescMethod, options: CodecOptions): Codecs {
-  const { binaryOptions, writeMaxBytes, passesOn } = options;
+  const { binaryOptions, writeMaxBytes, passesOn, writeBinary } = options;
   const jsonOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
   const writerOptions = telling(jsonOptions, options.onUnknownType);
   const parse = (bytes: Uint8Array) =>
@@ -50,7 +55,7 @@ export function createCodecs({ input, output }: DescMethod, options: CodecOption
       parse: passesOn ? (bytes) => unreadMessage(input, bytes) : parse,
       serialize: (message) =>
         attempt("serialize binary", Code.Internal, () =>
-          fitting(toBytes(output, message, binaryOptions), writeMaxBytes),
+          fitting(toBytes(output, message, writeBinary, binaryOptions), writeMaxBytes),
         ),
     },
     json: {

@@ -7,7 +7,6 @@ import {
 } from "@bufbuild/protobuf";
 import { type ContextKey, createContextKey } from "@connectrpc/connect";
 import { smallBytes } from "./decode.ts";
-import { plainBytes } from "./wire-format.ts";
 
 /** For a call by our gRPC transport: whether its answers are for a caller who takes bytes. */
 export const passesOn: ContextKey<boolean> = createContextKey(false, {
@@ -36,11 +35,12 @@ export function unreadMessage<D extends DescMessage>(desc: D, bytes: Uint8Array)
 
 const copyOf = globalThis.Buffer?.from ?? ((bytes: Uint8Array) => bytes.slice());
 
-/** As `toBinary`, and the bytes of a message that is unread. */
+/** As `write`, and the bytes of a message that is unread. */
 export function toBytes<D extends DescMessage>(
   desc: D,
   message: MessageShape<D>,
+  write = toBinary,
   options?: Partial<BinaryWriteOptions>,
 ): Uint8Array {
-  return bytesOf.get(message) ?? plainBytes(desc, message) ?? toBinary(desc, message, options);
+  return bytesOf.get(message) ?? write(desc, message, options);
 }

@@ -4,6 +4,7 @@ import {
   isFieldSet,
   type MessageShape,
   ScalarType,
+  toBinary,
 } from "@bufbuild/protobuf";
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
@@ -149,19 +150,21 @@ function wireTypeOf(scalar: ScalarType | undefined, message?: DescMessage): Wire
 /** Each `toBinary` has its own, with 128 bytes outside V8's heap: a fourteenth of a gRPC call. */
 let spare: BinaryWriter | undefined;
 
-/** @returns undefined for a message with other than single fields, and for one with an error. */
-export function plainBytes(desc: DescMessage, message: Message): Uint8Array | undefined {
+/** `toBinary`, faster for messages of single fields. */
+export const writeBinary: typeof toBinary = (desc, message, options) => {
   const writer = spare ?? new BinaryWriter();
   spare = undefined;
   try {
-    if (!writePlain(writer, desc, message)) return undefined;
-    const bytes = writer.finish();
-    if (bytes.length <= smallBytes) spare = writer;
-    return bytes;
+    if (writePlain(writer, desc, message)) {
+      const bytes = writer.finish();
+      if (bytes.length <= smallBytes) spare = writer;
+      return bytes;
+    }
   } catch {
-    return undefined; // `toBinary` names the field
+    // `toBinary` names the field.
   }
-}
+  return toBinary(desc, message, options);
+};
 
 /** @returns false if there is something that it does not write. */
 function writePlain(writer: BinaryWriter, desc: DescMessage, message: Message): boolean {

@@ -1,4 +1,4 @@
-import type { DescMethod } from "@bufbuild/protobuf";
+import type { DescMethod, toBinary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import {
   Code,
@@ -103,6 +103,7 @@ function rpcOf(method: DescMethod, protocolNames: string[]): Rpc {
 export function collectEndpoints(
   routerOptions: ConnectRouterOptions & OwnOptions,
   routes: (router: ConnectRouter) => void,
+  writeBinary?: typeof toBinary,
 ): Endpoint[] {
   const base = { ...routerOptions, ...validateUniversalHandlerOptions(routerOptions) };
   const types = new TypeRegistry();
@@ -125,7 +126,7 @@ export function collectEndpoints(
       isPasser && options.binaryOptions === undefined && areBlind(options.interceptors);
     // A service or method with its own options gets its protocols only from them.
     const rpc = rpcOf(spec.method, rpcProtocolsOf(own ?? base));
-    const codecs = createCodecs(spec.method, { ...options, passesOn });
+    const codecs = createCodecs(spec.method, { ...options, passesOn, writeBinary });
     endpoints.push({ spec, options, codecs, passesOn, rpc });
   }
 

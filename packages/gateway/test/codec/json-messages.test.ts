@@ -21,8 +21,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { messageToJson } from "../../src/codec/json-messages.ts";
-import { toBytes } from "../../src/codec/passed.ts";
-import { assertWireFormat } from "../../src/codec/wire-format.ts";
+
+import { assertWireFormat, writeBinary } from "../../src/codec/wire-format.ts";
 import { CardSchema, file_library_v1_card } from "../gen/library/v1/card_pb.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import { BookSchema, LibrarySchema } from "../gen/library/v1/library_pb.ts";
@@ -148,7 +148,7 @@ describe("for any message", () => {
           const json = messageToJson(desc, message, { registry, useProtoFieldName });
           const result = read(desc, JSON.stringify(json, undefined, indent), options);
           expect(result).toEqual(message);
-          expect(toBytes(desc, result)).toEqual(toBinary(desc, message));
+          expect(writeBinary(desc, result)).toEqual(toBinary(desc, message));
           assertWireFormat(desc, toBinary(desc, message));
         }),
       );

@@ -14,7 +14,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createCodecs } from "../../src/codec/codec.ts";
-import { toBytes } from "../../src/codec/passed.ts";
+import { writeBinary } from "../../src/codec/wire-format.ts";
 import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LabelService, PrintLabelRequestSchema } from "../gen/library/v1/label_pb.ts";
 import {
@@ -114,12 +114,12 @@ test.each([
   ["that is JSON", create(EveryFieldSchema, { struct })],
 ])("a value %s is written as by protobuf-es, and leaves nothing behind", async (_, message) => {
   const bytes = toBinary(EveryFieldSchema, create(EveryFieldSchema, { string: "a" }));
-  const writes = [toBytes, toBinary].map(async (write) => write(EveryFieldSchema, message));
+  const writes = [writeBinary, toBinary].map(async (write) => write(EveryFieldSchema, message));
   const [own, other] = await Promise.allSettled(writes);
   expect(own).toEqual(other);
-  expect(toBytes(EveryFieldSchema, create(EveryFieldSchema, { string: "a" }))).toEqual(bytes);
+  expect(writeBinary(EveryFieldSchema, create(EveryFieldSchema, { string: "a" }))).toEqual(bytes);
 });
 
 test("a required field must be set", () => {
-  expect(() => toBytes(OldSchema, create(OldSchema))).toThrow("required field not set");
+  expect(() => writeBinary(OldSchema, create(OldSchema))).toThrow("required field not set");
 });
