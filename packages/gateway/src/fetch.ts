@@ -29,5 +29,5 @@ export type { StreamFormatName } from "./rest/stream/stream-format.ts";
 export type { Cancellation, ProtocolName } from "./rpc/call.ts";
 export { cancellationOf, holdHeaders, sendHeaders } from "./rpc/call.ts";
 export { methodNameOf } from "./rpc/call-names.ts";
-export type { MessageLimits, StreamLimits } from "./rpc/endpoint.ts";
+export type { MessageLimits } from "./rpc/endpoint.ts";
 export { requireFields } from "./rpc/required-fields.ts";

@@ -34,15 +34,7 @@ export interface MessageLimits {
   readonly readMaxValues?: number;
 }
 
-export interface StreamLimits {
-  /**
-   * How long a stream may be idle, without a message in either direction, in ms. It then ends with
-   * DEADLINE_EXCEEDED. Default: no limit.
-   */
-  readonly streamIdleTimeoutMs?: number;
-}
-
-export interface OwnOptions extends MessageLimits, StreamLimits, ErrorListener {
+export interface OwnOptions extends MessageLimits, ErrorListener {
   /**
    * Called for each call after `requestGate` and before its body is read. Throw a ConnectError to
    * reject it: `unavailable`, for example, where its method has no room. Default: all are admitted.
@@ -60,7 +52,7 @@ export const endpointOptionKinds = optionKinds<ConnectRouterOptions & OwnOptions
   object: "jsonOptions binaryOptions shutdownSignal",
   boolean: "grpc grpcWeb connect requireConnectProtocolHeader",
   "number from 0": "compressMinBytes",
-  "positive number": "readMaxValues streamIdleTimeoutMs readMaxBytes writeMaxBytes maxTimeoutMs",
+  "positive number": "readMaxValues readMaxBytes writeMaxBytes maxTimeoutMs",
   "list of objects": "acceptCompression",
   "list of functions": "interceptors",
 });

@@ -4,7 +4,7 @@ import type { HandlerContext, Interceptor, UnaryRequest } from "@connectrpc/conn
 import type { Response } from "../http/exchange.ts";
 import { type Call, type Message, type StreamWire, timedOut } from "./call.ts";
 import { type EnvelopeErrors, requestErrors } from "./envelope.ts";
-import { type Messages, untilAborted, watchIdle } from "./streams.ts";
+import { type Messages, untilAborted } from "./streams.ts";
 
 type Next = Parameters<Interceptor>[0];
 
@@ -12,7 +12,7 @@ type Next = Parameters<Interceptor>[0];
 export async function run(call: Call): Promise<Response | Messages> {
   const { wire } = call;
   const { kind } = wire.spec;
-  const { requestGate, admit, interceptors, streamIdleTimeoutMs } = wire.options;
+  const { requestGate, admit, interceptors } = wire.options;
   try {
     if (!call.isAdmitted) {
       const gate = requestGate?.(call);
@@ -21,14 +21,13 @@ export async function run(call: Call): Promise<Response | Messages> {
       if (admitted !== undefined) await call.race(Promise.resolve(admitted));
     }
     if (call.refusal !== undefined) throw call.refusal;
-    const moved = call.stream ? watchIdle(call, streamIdleTimeoutMs) : undefined;
     // Without a deadline, a body that does not come has the time limit of requests.
     if (kind === "unary") {
       call.message = await (call.deadline === undefined ? wire.read(call) : readInTime(call));
     } else if (kind === "server_streaming") call.message = readAlone(call);
     else {
       call.exchange.keepOpen();
-      call.message = untilAborted((wire as StreamWire).readAll(call), call, moved);
+      call.message = untilAborted((wire as StreamWire).readAll(call), call);
     }
     if (call.deadline !== undefined && performance.now() >= call.deadline) throw timedOut();
     // The chain is made for each call, because an interceptor may keep state of one in its closure.
@@ -38,7 +37,7 @@ export async function run(call: Call): Promise<Response | Messages> {
     const { header, trailer, message } = await next(call as unknown as UnaryRequest);
     if (header !== call.responseHeader) call.responseHeader.replace(header);
     if (kind === "server_streaming" || kind === "bidi_streaming") {
-      return { messages: message as AsyncIterable<Message>, trailer, moved };
+      return { messages: message as AsyncIterable<Message>, trailer };
     }
     const answer = call.stream
       ? await only(message as AsyncIterable<Message>, answerErrors)

@@ -1,4 +1,4 @@
-/** Streams of messages: sending an answer, cancellation and idle limits. */
+/** Streams of messages: sending an answer, and cancellation. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { connectErrorFrom, guarded } from "../errors/errors.ts";
 import type { BodyWriter } from "../http/exchange.ts";
@@ -10,19 +10,17 @@ import {
   type Message,
   type StreamWire,
 } from "./call.ts";
-import { timerMaxMs } from "./options.ts";
 
 /** An answer in messages, to be sent as they come. */
 export interface Messages {
   readonly messages: AsyncIterable<Message>;
   /** Of the answer, when it has ended. */
   readonly trailer: Headers;
-  readonly moved: (() => void) | undefined;
 }
 
 /** Sends an answer in messages, as fast as the client takes them. */
 export async function sendMessages(call: Call, answer: Messages): Promise<void> {
-  const { messages, trailer, moved } = answer;
+  const { messages, trailer } = answer;
   const { exchange } = call;
   const wire = call.wire as StreamWire;
   const iterator = messages[Symbol.asyncIterator]();
@@ -57,7 +55,6 @@ export async function sendMessages(call: Call, answer: Messages): Promise<void> 
       if (exchange.isClosed) call.abort(exchange.closeReason);
       if (call.aborted) break;
       if (next.done === true) return;
-      moved?.();
       const chunk = wire.chunk(call, next.value);
       const bytes = chunk instanceof Promise ? await chunk : chunk;
       if (call.aborted) break; // the end has been written
@@ -95,12 +92,11 @@ export async function sendMessages(call: Call, answer: Messages): Promise<void> 
 
 /**
  * Yields the items until the call is cancelled. Then throws the reason at once, even if no further
- * item comes or the source ends because of it. Calls `moved` for each item.
+ * item comes or the source ends because of it.
  */
 export async function* untilAborted<T>(
   items: AsyncIterable<T>,
   cancellation: Cancellation,
-  moved?: () => void,
 ): AsyncGenerator<T> {
   const iterator = items[Symbol.asyncIterator]();
   // A single promise would keep references to every item until it settles.
@@ -116,7 +112,6 @@ export async function* untilAborted<T>(
       });
       if (cancellation.aborted) throw cancellation.reason;
       if (next.done === true) return;
-      moved?.();
       yield next.value;
     }
   } finally {
@@ -124,19 +119,4 @@ export async function* untilAborted<T>(
     // It may still be running. Do not wait for it.
     void iterator.return?.().catch(() => {});
   }
-}
-
-/** Ends a stream that is idle. @returns what to call for each message; undefined without a limit. */
-export function watchIdle(call: Call, idleMs: number | undefined): (() => void) | undefined {
-  if (idleMs === undefined || call.aborted) return undefined;
-  let movedAt = performance.now();
-  let timer: ReturnType<typeof setTimeout>;
-  const look = () => {
-    const leftMs = movedAt + idleMs - performance.now();
-    if (leftMs > 0) timer = setTimeout(look, Math.min(leftMs, timerMaxMs));
-    else call.abort(new ConnectError(`no message for ${idleMs} ms`, Code.DeadlineExceeded));
-  };
-  timer = setTimeout(look, Math.min(idleMs, timerMaxMs));
-  call.addEventListener("abort", { handleEvent: () => clearTimeout(timer) });
-  return () => (movedAt = performance.now());
 }

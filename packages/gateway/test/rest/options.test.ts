@@ -100,7 +100,7 @@ test.each<[options: object, message: string]>([
   [{ rest: { ignoreQueryParameters: ["*_id"] } }, '"*_id" must be a name, or a beginning and *'],
   [{ readMaxBytes: Number.NaN }, "readMaxBytes must be a positive number: NaN"],
   [{ readMaxValues: 0 }, "readMaxValues must be a positive number: 0"],
-  [{ streamIdleTimeoutMs: -1 }, "streamIdleTimeoutMs must be a positive number: -1"],
+  [{ maxTimeoutMs: -1 }, "maxTimeoutMs must be a positive number: -1"],
   [{ compressMinBytes: -1 }, "compressMinBytes must be a number from 0: -1"],
   [{ interceptors: [null] }, "interceptors must be a list of functions: "],
   [{ acceptCompression: ["br"] }, "acceptCompression must be a list of objects: br"],

@@ -1,56 +1,14 @@
-/** When a stream begins, and how long it may take: as long as its call, unless nothing moves. */
+/** When a stream begins, and how long it may take: as long as its call. */
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { collect } from "../support/collect.ts";
 import { openFields } from "../support/echo.ts";
 import { envelope } from "../support/envelope.ts";
 import { openProtocols } from "../support/open-client.ts";
 import { openTestService } from "../support/test-service.ts";
 import { within } from "../support/within.ts";
-
-const isIdle = { code: Code.DeadlineExceeded, rawMessage: "no message for 200 ms" };
-
-const openResting = () =>
-  openFields(
-    {
-      async *repeat(message, { signal }) {
-        yield message;
-        await once(signal, "abort");
-      },
-      async collect(messages) {
-        for await (const _ of messages);
-        return {};
-      },
-    },
-    { streamIdleTimeoutMs: 200 },
-  );
-
-describe.each(openProtocols)("streamIdleTimeoutMs over $name", ({ open, version }) => {
-  test("ends a stream whose server sends nothing more", async () => {
-    await using gateway = await openResting();
-    using caller = open(FieldService, gateway.origin(version));
-    const answers = caller.client.repeat({ string: "a" })[Symbol.asyncIterator]();
-    expect(await answers.next()).toMatchObject({ value: { string: "a" } });
-    await expect(within("the end", answers.next())).rejects.toMatchObject(isIdle);
-  });
-
-  test("ends a stream whose client sends nothing more", async () => {
-    await using gateway = await openResting();
-    using caller = open(FieldService, gateway.origin(version));
-    const over = Promise.withResolvers<void>();
-    async function* messages() {
-      yield {};
-      await over.promise;
-    }
-    const call = within("the end", caller.client.collect(messages()));
-    await expect(call).rejects.toMatchObject(isIdle);
-    over.resolve();
-  });
-});
 
 describe("a client stream that takes longer than a request may", () => {
   const limits = { requestTimeoutMs: 200 };

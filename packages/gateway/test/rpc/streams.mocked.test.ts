@@ -2,45 +2,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { BodyWriter, Exchange } from "../../src/http/exchange.ts";
 import { type Call, holdHeaders, type StreamWire } from "../../src/rpc/call.ts";
-import { sendMessages, watchIdle } from "../../src/rpc/streams.ts";
+import { sendMessages } from "../../src/rpc/streams.ts";
 import { createCall } from "../support/call-context.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
-
-describe("a stream that rests", () => {
-  test("ends after its last message", () => {
-    const call = createCall();
-    const moved = watchIdle(call, 1000);
-    for (let i = 0; i < 3; i++) {
-      vi.advanceTimersByTime(900);
-      expect(call.aborted).toBe(false);
-      moved?.();
-      vi.setSystemTime(Date.now() + 3_600_000); // a clock that is set
-    }
-    vi.advanceTimersByTime(999);
-    expect(call.aborted).toBe(false);
-    vi.advanceTimersByTime(1);
-    expect(String(call.reason)).toMatch("[deadline_exceeded] no message for 1000 ms");
-  });
-
-  test("is not watched when its call has ended", () => {
-    const call = createCall();
-    watchIdle(call, 1000);
-    vi.advanceTimersByTime(1000 - 1);
-    call.abort(undefined);
-    watchIdle(call, 1000);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  test("with a limit past that of timers wakes nobody", () => {
-    watchIdle(createCall(), Number.POSITIVE_INFINITY);
-    const setTimer = vi.spyOn(globalThis, "setTimeout");
-    vi.advanceTimersByTime(1000);
-    expect(setTimer).not.toHaveBeenCalled();
-  });
-});
 
 /** An answer without a message for the time being. */
 function openQuiet(changes: Partial<StreamWire>, write: BodyWriter["write"] = () => undefined) {
@@ -67,7 +34,7 @@ function openQuiet(changes: Partial<StreamWire>, write: BodyWriter["write"] = ()
   const call = createCall({ exchange, wire });
   const end = Promise.withResolvers<IteratorResult<never>>();
   const messages = { [Symbol.asyncIterator]: () => ({ next: () => end.promise }) };
-  const over = sendMessages(call, { messages, trailer: call.responseTrailer, moved: undefined });
+  const over = sendMessages(call, { messages, trailer: call.responseTrailer });
   const finish = async () => {
     end.resolve({ done: true, value: undefined });
     await over;
