@@ -36,6 +36,8 @@ export interface Exchange {
   readonly isClosed: boolean;
   /** The error that ended the exchange, if there was one. */
   readonly closeReason: unknown;
+  /** Whether the request has no time limit: its messages may come as long as the call lasts. */
+  isKept: boolean;
   /** Aborted when the client leaves, and when the exchange ends, with the error if there was one. */
   call: Abortable | undefined;
   /**
@@ -46,8 +48,6 @@ export interface Exchange {
   readBody<T>(sink: BodySink<T>): Promise<T>;
   /** The body as it arrives. @throws {ConnectError} CANCELED if the client leaves. */
   chunks(): AsyncIterable<Uint8Array>;
-  /** Lifts the time limit for the request: its messages may come as long as the call lasts. */
-  keepOpen(): void;
   addHeader(header: NodeHeaders): void;
   /** Answers as a whole, unless the client has left. */
   respond(response: Response): void;

@@ -35,6 +35,7 @@ export class FetchExchange implements Exchange {
   readonly hasTrailers = false;
   readonly hasLeft = false;
   readonly omission = undefined;
+  isKept = true; // the runtime limits requests
   call: Abortable | undefined;
   status: number | undefined;
   isClosed = false;
@@ -78,9 +79,6 @@ export class FetchExchange implements Exchange {
   addHeader(header: NodeHeaders): void {
     this.#added = { ...this.#added, ...header };
   }
-
-  /** The runtime limits requests. */
-  keepOpen(): void {}
 
   async readBody<T>(sink: BodySink<T>): Promise<T> {
     let extraBytes = this.#request.body === null ? 0 : requestBytes;

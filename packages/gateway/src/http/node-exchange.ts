@@ -42,7 +42,6 @@ export abstract class NodeExchange implements Exchange {
   readonly hasTrailers = true;
   call: Exchange["call"];
   hasLeft = false;
-  /** Whether it may take as long as its call. */
   isKept = false;
   /** Those of its body, since `keepsPace`. */
   readBytes = 0;
@@ -89,10 +88,6 @@ export abstract class NodeExchange implements Exchange {
 
   addHeader(header: NodeHeaders): void {
     this.added = { ...this.added, ...header };
-  }
-
-  keepOpen(): void {
-    this.isKept = true;
   }
 
   get holding(): Holding | undefined {

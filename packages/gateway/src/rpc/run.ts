@@ -26,7 +26,7 @@ export async function run(call: Call): Promise<Response | Messages> {
       call.message = await (call.deadline === undefined ? wire.read(call) : readInTime(call));
     } else if (kind === "server_streaming") call.message = readAlone(call);
     else {
-      call.exchange.keepOpen();
+      call.exchange.isKept = true;
       call.message = untilAborted((wire as StreamWire).readAll(call), call);
     }
     if (call.deadline !== undefined && performance.now() >= call.deadline) throw timedOut();

@@ -27,7 +27,7 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
     hasTrailers: true,
     omission: undefined,
     hasLeft: false,
-    keepOpen() {},
+    isKept: false,
     addHeader() {},
     get response() {
       return response;
