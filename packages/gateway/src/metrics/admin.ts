@@ -3,17 +3,7 @@ import { once } from "node:events";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { isRebindable, parseRequestTarget } from "../http/target.ts";
-
-export interface MetricsSource {
-  readonly contentType: string;
-  render(): Promise<string>;
-  isReady(): boolean;
-}
-
-export interface AdminListener {
-  readonly address: AddressInfo;
-  close(): Promise<void>;
-}
+import type { ServiceMetrics } from "./service-metrics.ts";
 
 const requestTimeoutMs = 5000;
 /** Longer than most scrape intervals, so that a scraper keeps its connection. */
@@ -28,8 +18,8 @@ const closeTimeoutMs = 1000;
  */
 export async function openAdmin(
   place: { readonly host: string; readonly port: number },
-  metrics: MetricsSource,
-): Promise<AdminListener> {
+  metrics: Pick<ServiceMetrics, "contentType" | "render" | "isReady">,
+) {
   const server = http.createServer({
     maxHeaderSize: 8192,
     headersTimeout: requestTimeoutMs,

@@ -1,3 +1,3 @@
 /** Metrics of a server as Prometheus reads them, and the listener that serves them. */
-export { type AdminListener, type MetricsSource, openAdmin } from "./admin.ts";
+export { openAdmin } from "./admin.ts";
 export { ServiceMetrics, type ServiceMetricsOptions } from "./service-metrics.ts";
