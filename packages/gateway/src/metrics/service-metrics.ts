@@ -47,7 +47,7 @@ export class ServiceMetrics {
     this.traffic = observeTraffic(named);
     this.close = measureLoop(named);
     const ready = "Whether the service would take a call, as /readyz says: 1, or 0.";
-    watchGauge(named("ready", ready), () => (this.isReady() ? 1 : 0));
+    watch(Gauge, named("ready", ready), () => (this.isReady() ? 1 : 0));
     const labelNames = ["version", "node"];
     const build = new Gauge({ ...named("build_info", "What runs; always 1."), labelNames });
     build.set({ version: options.version, node: process.versions.node }, 1);
@@ -60,9 +60,9 @@ export class ServiceMetrics {
   /** Shows the bytes that bodies hold. */
   watchBodies(budget: BodyBudget): void {
     const bytes = "Bytes of bodies in memory: received, and unpacked.";
-    watchGauge(this.#named("body_bytes", bytes), () => budget.heldBytes);
+    watch(Gauge, this.#named("body_bytes", bytes), () => budget.heldBytes);
     const refusals = "Bodies for which there was no room.";
-    watchCounter(this.#named("body_refusals_total", refusals), () => budget.refusals);
+    watch(Counter, this.#named("body_refusals_total", refusals), () => budget.refusals);
   }
 
   get contentType(): string {
@@ -81,17 +81,13 @@ type Naming = (
 ) => { readonly name: string; readonly help: string; readonly registers: Registry[] };
 
 /** A metric whose value is read at each scrape. */
-function watchGauge(named: ReturnType<Naming>, read: () => number): void {
-  new Gauge({
-    ...named,
-    collect() {
-      this.set(read());
-    },
-  });
-}
-
-function watchCounter(named: ReturnType<Naming>, read: () => number, labels = {}): void {
-  new Counter({
+function watch(
+  Kind: typeof Counter | typeof Gauge,
+  named: ReturnType<Naming>,
+  read: () => number,
+  labels = {},
+): void {
+  new Kind({
     ...named,
     labelNames: Object.keys(labels),
     collect() {
@@ -142,7 +138,7 @@ function observeCalls(named: Naming, options: ServiceMetricsOptions): CallObserv
     buckets: requestSeconds,
   });
   const begun = "Requests that have begun and not ended.";
-  watchGauge(named("requests_in_flight", begun), () => inFlight);
+  watch(Gauge, named("requests_in_flight", begun), () => inFlight);
   for (const protocol of protocolNames) seconds.zero({ protocol });
 
   function labelOf(method: DescMethod | undefined): string {
@@ -181,15 +177,15 @@ function observeTraffic(named: Naming): TrafficObserver {
     labelNames: ["reason"] as const,
   });
   for (const reason of refusalKinds) refusals.inc({ reason }, 0);
-  watchGauge(named("connections", "Open connections."), () => open.size);
+  watch(Gauge, named("connections", "Open connections."), () => open.size);
   const opened = new Counter(named("connections_opened_total", "Connections that were opened."));
   // Added up when they are asked for: for each byte it would cost too much.
   const total = (way: "bytesRead" | "bytesWritten") => () =>
     open.values().reduce((sum, socket) => sum + socket[way], closed[way]);
   const received = named("received_bytes_total", "Bytes that came over connections.");
-  watchCounter(received, total("bytesRead"));
+  watch(Counter, received, total("bytesRead"));
   const sent = named("sent_bytes_total", "Bytes that were written to connections.");
-  watchCounter(sent, total("bytesWritten"));
+  watch(Counter, sent, total("bytesWritten"));
   const expires =
     "When the TLS certificate in use expires, in seconds since the epoch. Absent without TLS.";
   const certificate = new Gauge(named("tls_certificate_expiration_timestamp_seconds", expires));
@@ -227,7 +223,7 @@ function measureLoop(named: Naming): () => void {
     const does = state === "active" ? "was at work" : "waited for work";
     const help = `Time that the event loop ${does}, by thread.`;
     const read = () => performance.eventLoopUtilization()[state] / 1000;
-    watchCounter(named(`event_loop_${state}_seconds_total`, help), read, thread);
+    watch(Counter, named(`event_loop_${state}_seconds_total`, help), read, thread);
   }
   let due = performance.now() + loopIntervalMs;
   // How much later than it should a timer fires: so long would a request have waited.
