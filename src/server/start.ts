@@ -88,8 +88,7 @@ async function start(settings: ServerSettings) {
 export function openProgram(settings: ServerSettings): Promise<StartedProgram> {
   const naming = {
     prefix: "plant_store",
-    nameOf: ({ name }: DescMethod) => name,
-    names: PlantService.methods.map(({ name }) => name),
+    nameOf: ({ parent, name }: DescMethod) => (parent === PlantService ? name : undefined),
   };
   return startProgram({ name: "plant-store", version, settings, log: settings.log, naming });
 }

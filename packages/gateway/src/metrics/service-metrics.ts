@@ -20,11 +20,9 @@ export interface ServiceMetricsOptions {
   /** The prefix of the names of metrics: `connect_gateway`. */
   readonly prefix: string;
   readonly version: string;
-  /** The value of the label `method`. */
-  readonly nameOf: (method: DescMethod) => string;
-  /** Names that count, however many there are. */
-  readonly names?: readonly string[];
-  /** How many names there may be, as calls come; the others are one series. Default: as many as `names`. */
+  /** The value of the label `method`; undefined for `other`. */
+  readonly nameOf: (method: DescMethod) => string | undefined;
+  /** How many values there may be, as calls come; the others are `other`. Default: no limit. */
   readonly namesMax?: number;
 }
 
@@ -122,8 +120,8 @@ const requestSeconds = [
 const other = "other";
 
 function observeCalls(named: Naming, options: ServiceMetricsOptions): CallObserver {
-  const { nameOf, names = [], namesMax = names.length } = options;
-  const labels = new Set(names);
+  const { nameOf, namesMax = Number.POSITIVE_INFINITY } = options;
+  const labels = new Set<string>();
   let inFlight = 0;
   const total = "Requests that have ended, by method, protocol and google.rpc code.";
   const requests = new Counter({
@@ -142,8 +140,8 @@ function observeCalls(named: Naming, options: ServiceMetricsOptions): CallObserv
   for (const protocol of protocolNames) seconds.zero({ protocol });
 
   function labelOf(method: DescMethod | undefined): string {
-    if (method === undefined) return other;
-    const label = nameOf(method);
+    const label = method && nameOf(method);
+    if (label === undefined) return other;
     if (labels.size < namesMax) labels.add(label);
     return labels.has(label) ? label : other;
   }
