@@ -54,19 +54,16 @@ export function createHttp1Server(
     const isCoded = httpVersion === "1.0" && headers["transfer-encoding"] !== undefined;
     if (httpVersionMajor !== 1 || isCoded) refuseLast(socket, "malformed", refusals);
     if (socket[isRefused]) return; // what follows may be part of a body
+    if (socket[underWay] === undefined) {
+      const tell = () => onRequested(socket);
+      request.once("end", tell);
+      response.once("finish", tell);
+    }
     socket[underWay] ??= [];
     const responses = socket[underWay];
     if (responses.push(response) > pipelinedMax || socket.writableEnded) {
       socket.destroy();
       return;
-    }
-    if (socket[hasRequested] !== true) {
-      const note = () => {
-        if (socket[hasRequested] !== true) onRequested(socket);
-        socket[hasRequested] = true;
-      };
-      request.once("end", note);
-      response.once("finish", note);
     }
     const before = socket[lastResponse];
     // A drain may have taken it for the last.
@@ -109,11 +106,10 @@ export function createHttp1Server(
   return server;
 }
 
-/** Called once for each connection, after its first complete request or answer. */
+/** Called after the first complete request or answer of a connection. */
 export type OnRequested = (socket: Socket) => void;
 
 const underWay = Symbol("responses under way");
-const hasRequested = Symbol("has sent a complete request, or got an answer");
 const lastResponse = Symbol("the response to the last request, until both are complete");
 const isRefused = Symbol("is refused");
 const late = Symbol("since when its request is known to be incomplete");
@@ -121,7 +117,6 @@ const late = Symbol("since when its request is known to be incomplete");
 /** The state of a connection. In properties, because a map costs more on every request. */
 interface Noted {
   [underWay]?: http.ServerResponse[];
-  [hasRequested]?: boolean;
   [lastResponse]?: (http.ServerResponse & { [late]?: number }) | undefined;
   [isRefused]?: boolean;
 }
