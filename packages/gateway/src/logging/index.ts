@@ -6,5 +6,5 @@ export {
   requestIdHeader,
   requestIdKey,
 } from "./access-log.ts";
-export { type DescribedError, describeError, type Log, logFailures } from "./log-failures.ts";
+export { describeError, type Log, logFailures } from "./log-failures.ts";
 export { describeRefusal } from "./reason.ts";

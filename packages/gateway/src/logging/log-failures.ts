@@ -66,20 +66,12 @@ export function logFailures(log: Log): Interceptor {
   });
 }
 
-/** The parts of an error for the log. Other properties may contain data of clients. */
-export interface DescribedError {
-  readonly type: string;
-  readonly message: string;
-  /** Of drivers and of the system: `ECONNREFUSED`. */
-  readonly code: string | undefined;
-  /** With those of its causes. */
-  readonly stack: string;
-}
-
 const causesMax = 8;
 
-export function describeError(error: Error): DescribedError {
+/** The parts of an error for the log. Other properties may contain data of clients. */
+export function describeError(error: Error) {
   const { name, message } = error;
+  // Of drivers and of the system: `ECONNREFUSED`.
   const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
   const stacks: string[] = [];
   let next: unknown = error;
