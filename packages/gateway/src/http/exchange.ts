@@ -1,16 +1,13 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Holding } from "./body-budget.ts";
 import type { NodeHeaders, RequestHeaders } from "./headers.ts";
+import type { RequestTarget } from "./target.ts";
 
 /** One HTTP request and its response: over Node's HTTP/1.1 or HTTP/2, or by fetch. */
-export interface Exchange {
+export interface Exchange extends RequestTarget {
   readonly method: string;
   /** The request target, raw: path and query. */
   readonly target: string;
-  /** The raw path, still percent-encoded. */
-  readonly path: string;
-  /** The raw query, without the `?`. */
-  readonly query: string;
   /** In Node's form, with lower-case names. May include pseudo-headers. */
   readonly headers: RequestHeaders;
   /** Normalised; empty if the request has none, which is its `problem`. */
