@@ -17,6 +17,13 @@ export function addressKey(given: string): string {
   return `${[...before, ...between, ...after].slice(0, 4).join(":")}::/64`;
 }
 
+/** Counts for an address or another key, and forgets those that count nothing. */
+export function countFor(counts: Map<string, number>, key: string, by: number): void {
+  const count = (counts.get(key) ?? 0) + by;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
+}
+
 const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 
 /** A dotted part counts as two groups. It is always last. Its content, and a zone, are not used. */

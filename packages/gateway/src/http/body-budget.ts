@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
-import { addressKey } from "./address-key.ts";
+import { addressKey, countFor } from "./address-key.ts";
 import type { RequestHeaders } from "./headers.ts";
 
 /** With few connections, large bodies fit into a container of 512 MiB. */
@@ -96,7 +96,7 @@ export class BodyBudget {
   count(holding: Holding, bytes: number): void {
     holding.bytes += bytes;
     this.heldBytes += bytes;
-    for (const key of holding.keys) this.#countFor(key, bytes);
+    for (const key of holding.keys) countFor(this.#heldBy, key, bytes);
     if (bytes > 0 || this.#waiters.size === 0 || this.#isScheduled) return;
     // Once for everything that is given back meanwhile.
     this.#isScheduled = true;
@@ -107,7 +107,7 @@ export class BodyBudget {
   #fits(holding: Holding, bytes: number, factor = 1): boolean {
     if (holding.keys.length === 0) {
       holding.keys = keysOf(holding.caller);
-      for (const key of holding.keys) this.#countFor(key, holding.bytes);
+      for (const key of holding.keys) countFor(this.#heldBy, key, holding.bytes);
     }
     const free = this.bytesMax - this.heldBytes - bytes;
     let own = 0;
@@ -119,12 +119,6 @@ export class BodyBudget {
     }
     if (own <= factor * free) return true;
     return others * 16 <= this.bytesMax && free * smallPart >= this.bytesMax;
-  }
-
-  #countFor(key: string, bytes: number): void {
-    const held = (this.#heldBy.get(key) ?? 0) + bytes;
-    if (held === 0) this.#heldBy.delete(key);
-    else this.#heldBy.set(key, held);
   }
 
   readonly #resume = () => {

@@ -1,7 +1,7 @@
 /** Limits on open connections: of all, of each address, and of those whose clients have left. */
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
-import { addressKey } from "../http/address-key.ts";
+import { addressKey, countFor } from "../http/address-key.ts";
 import { handleOf } from "./intake.ts";
 import { familyOf, type PortLimits, parseAddressBlocks } from "./limits.ts";
 
@@ -65,12 +65,8 @@ export function createAddressLimit(limits: PortLimits): (socket: Socket) => bool
     const key = addressKey(address);
     const count = open.get(key) ?? 0;
     if (count >= max) return false;
-    open.set(key, count + 1);
-    socket.once("close", () => {
-      const left = (open.get(key) ?? 1) - 1;
-      if (left === 0) open.delete(key);
-      else open.set(key, left);
-    });
+    countFor(open, key, 1);
+    socket.once("close", () => countFor(open, key, -1));
     return true;
   };
 }
