@@ -15,10 +15,7 @@ export function exchangeOf(answer: Writable): NodeExchange | undefined {
   return (answer as Answer)[owner];
 }
 
-interface CallRefusal {
-  readonly error: ConnectError;
-  readonly status: number | undefined;
-}
+type CallRefusal = Pick<Exchange, "error" | "status">;
 
 /** Slower bodies are late, as in Kestrel. A steady upload is not, however long it takes. */
 const bytesPerSecondMin = 240;

@@ -11,11 +11,7 @@ export interface TlsFiles {
   readonly clientCaFile?: string | undefined;
 }
 
-export interface TlsMaterial {
-  readonly cert: Buffer;
-  readonly key: Buffer;
-  readonly ca?: Buffer;
-}
+export type TlsMaterial = ReturnType<typeof readTlsMaterial>;
 
 /** Files of TLS cannot be used; the message says why. */
 export class TlsFilesError extends Error {
@@ -23,7 +19,7 @@ export class TlsFilesError extends Error {
 }
 
 /** @throws {TlsFilesError} for files that cannot be used; {TypeError} if none is named. */
-export function readTlsMaterial(files: TlsFiles): TlsMaterial {
+export function readTlsMaterial(files: TlsFiles) {
   const kinds = { certFile: "string", keyFile: "string", clientCaFile: "string" } as const;
   assertOptions("tls", files, kinds, ["certFile", "keyFile"]);
   const { certFile, keyFile, clientCaFile } = files;
