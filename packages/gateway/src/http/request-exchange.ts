@@ -32,9 +32,6 @@ export function exchangeFor(
     : new RequestExchange(request as IncomingMessage, response, target, budget);
 }
 
-/** What ends the exchanges that wait behind others, by their connection. */
-const closersOf = new WeakMap<Socket, Set<() => void>>();
-
 class RequestExchange extends NodeExchange {
   declare protected readonly source: IncomingMessage;
   declare protected readonly answer: ServerResponse;
@@ -60,18 +57,13 @@ class RequestExchange extends NodeExchange {
     // Node's parser rejects a single one that is not chunked.
     const isCoded = coding?.includes(",") === true;
     this.problem = isCoded ? onlyChunked : problemOf(this.url, request.rawHeaders);
-    // Node 22 says nothing of answers that wait behind another when their connection closes.
-    if (response.socket === null) this.#closeWith(request.socket);
+    // Node 24 says nothing of answers that wait behind another when their connection closes.
+    if (response.socket === null) {
+      const socket = request.socket.setMaxListeners(0).once("close", this.close);
+      response.once("close", () => socket.off("close", this.close));
+    }
     // Some adapters for Lambda emit no `close`.
     else if (isStub(response.socket)) response.on("finish", this.close).on("error", this.close);
-  }
-
-  #closeWith(socket: Socket): void {
-    const { close } = this;
-    const waiting = closersOf.get(socket) ?? new Set();
-    if (!closersOf.has(socket)) socket.once("close", () => waiting.forEach((one) => void one()));
-    closersOf.set(socket, waiting.add(close));
-    this.answer.once("close", () => waiting.delete(close));
   }
 
   get peerAddress() {
