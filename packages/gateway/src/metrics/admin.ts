@@ -18,7 +18,7 @@ const closeTimeoutMs = 1000;
  */
 export async function openAdmin(
   place: { readonly host: string; readonly port: number },
-  metrics: Pick<ServiceMetrics, "contentType" | "render" | "isReady">,
+  metrics: Pick<ServiceMetrics, "registry" | "isReady">,
 ) {
   const server = http.createServer({
     maxHeaderSize: 8192,
@@ -44,9 +44,9 @@ export async function openAdmin(
       return plain(403, "the Host must be an IP address, a name without a dot, or --admin-host");
     }
     // Scrapes at the same time share one text: a connection may ask without end, and take no answer.
-    rendering ??= metrics.render().finally(() => (rendering = undefined));
+    rendering ??= metrics.registry.metrics().finally(() => (rendering = undefined));
     const body = await rendering;
-    return { status: 200, header: { "content-type": metrics.contentType }, body };
+    return { status: 200, header: { "content-type": metrics.registry.contentType }, body };
   }
 
   server.on("request", (request, response) => {

@@ -62,14 +62,6 @@ export class ServiceMetrics {
     const refusals = "Bodies for which there was no room.";
     watch(Counter, this.#named("body_refusals_total", refusals), () => budget.refusals);
   }
-
-  get contentType(): string {
-    return this.registry.contentType;
-  }
-
-  render(): Promise<string> {
-    return this.registry.metrics();
-  }
 }
 
 /** What all metrics have, with the prefix before the name. */

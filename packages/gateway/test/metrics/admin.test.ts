@@ -9,6 +9,11 @@ import { ServiceMetrics } from "../../src/metrics/service-metrics.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { within } from "../support/within.ts";
 
+const sourceOf = (metrics: () => Promise<string>, isReady = () => true) => ({
+  registry: { contentType: "a/b", metrics } as never,
+  isReady,
+});
+
 const ask = "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n";
 
 test("scrapes at the same time share one text, and the next has its own", async () => {
@@ -18,8 +23,7 @@ test("scrapes at the same time share one text, and the next has its own", async 
     await (renders < 3 ? nextTurn() : new Promise(() => {}));
     return text;
   };
-  const source = { contentType: "a/b", render, isReady: () => true };
-  const listener = await openAdmin({ host: "127.0.0.1", port: 0 }, source);
+  const listener = await openAdmin({ host: "127.0.0.1", port: 0 }, sourceOf(render));
   using scraper = await openRawConnection(listener.address.port);
   const answered = (text: string, count: number) => (received: Buffer) =>
     received.toString().split(text).length === count + 1;
@@ -44,11 +48,13 @@ test.each([
   ["Metrics.example", "metrics.example", 200],
   ["metrics.example", "evil.example", 403],
 ])("at %s, metrics for the Host %j are answered %d, probes 200", async (own, host, status) => {
-  const source = { contentType: "a/b", render: async () => "", isReady: () => true };
   using _ = vi.spyOn(dns, "lookup").mockImplementation(((...args: unknown[]) => {
     process.nextTick(args.at(-1) as () => void, null, "127.0.0.1", 4);
   }) as never);
-  const listener = await openAdmin({ host: own, port: 0 }, source);
+  const listener = await openAdmin(
+    { host: own, port: 0 },
+    sourceOf(async () => ""),
+  );
   onTestFinished(listener.close);
   const { address, port } = listener.address;
   const statusOf = async (path: string) => {
@@ -64,7 +70,10 @@ test.each([
 
 test("probes learn whether the service is ready, and nothing else is served", async () => {
   let isReady: () => boolean = () => false;
-  const source = { contentType: "", render: async () => `${isReady()}`, isReady: () => isReady() };
+  const source = sourceOf(
+    async () => `${isReady()}`,
+    () => isReady(),
+  );
   const listener = await openAdmin({ host: "127.0.0.1", port: 0 }, source);
   onTestFinished(listener.close);
   const origin = `http://127.0.0.1:${listener.address.port}`;
@@ -86,7 +95,8 @@ test("the bytes of bodies are shown, and how many were refused", async () => {
   const metrics = new ServiceMetrics({ prefix: "a", version: "", nameOf: ({ name }) => name });
   onTestFinished(metrics.close);
   metrics.watchBodies({ heldBytes: 5, refusals: 6 } as never);
-  expect(await metrics.render()).toMatch(/\na_body_bytes 5\n.*\na_body_refusals_total 6\n/s);
+  const text = await metrics.registry.metrics();
+  expect(text).toMatch(/\na_body_bytes 5\n.*\na_body_refusals_total 6\n/s);
 });
 
 test("nothing is measured by the clock of the system, which may be set forward by years", () => {
