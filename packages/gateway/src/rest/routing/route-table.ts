@@ -42,26 +42,36 @@ export class RouteTable<T extends object> {
 
   /** @param path The raw path of the request target, without its query. */
   match(method: string, path: string): T | undefined {
-    return this.#literals.get(path)?.get(method) ?? this.#search(path, method);
-  }
-
-  methodsOf(path: string): ReadonlyMap<string, T> {
-    const all = new Map<string, T>();
-    this.#search(path, undefined, all);
-    return all;
-  }
-
-  #search(path: string, method: string | undefined, all?: Map<string, T>): T | undefined {
-    if (!path.startsWith("/")) return undefined;
-    for (const { segments, verb } of this.#readings(path)) {
-      const found = find(this.#root, 0, { method, segments, verb, all });
+    const literal = this.#literals.get(path)?.get(method);
+    if (literal !== undefined) return literal;
+    for (const methods of this.#search(path)) {
+      // RFC 9110 section 9.3.2: HEAD is GET without the body of its answer.
+      const get = method === "HEAD" ? methods.get("GET") : undefined;
+      const found = methods.get(method) ?? get ?? methods.get("*");
       if (found !== undefined) return found;
     }
     return undefined;
   }
 
+  methodsOf(path: string): ReadonlyMap<string, T> {
+    const all = new Map(this.#search(path).flatMap((methods) => [...methods]));
+    const get = all.get("GET");
+    return get === undefined ? all : all.set("HEAD", get);
+  }
+
+  /** The methods of the templates that match a path, in order of precedence. */
+  *#search(path: string): Generator<ReadonlyMap<string, T>> {
+    if (!path.startsWith("/")) return;
+    for (const { segments, verb } of this.#readings(path)) {
+      for (const { ends } of nodesAt(this.#root, segments)) {
+        const methods = ends.get(verb);
+        if (methods !== undefined) yield methods;
+      }
+    }
+  }
+
   /** The last segment may end in a verb of some route. Otherwise a colon is part of the segment. */
-  *#readings(path: string): Generator<{ segments: string[]; verb: string }> {
+  *#readings(path: string) {
     const segments = segmentsOf(path);
     const last = segments.at(-1) ?? "";
     const colon = last.lastIndexOf(":");
@@ -74,38 +84,21 @@ export class RouteTable<T extends object> {
   }
 }
 
-interface Search<T> {
-  readonly method: string | undefined;
-  readonly segments: readonly string[];
-  readonly verb: string;
-  /** Collects the methods of the routes that match. */
-  readonly all: Map<string, T> | undefined;
-}
-
-function find<T>(node: Node<T>, depth: number, search: Search<T>): T | undefined {
-  const segment = search.segments[depth];
-  if (segment === undefined) return choose(node, search) ?? choose(node.rest, search);
-  const literal = node.literals.get(segment);
-  const any = segment === "" ? undefined : node.any; // an empty segment does not match
-  return (
-    (literal && find(literal, depth + 1, search)) ??
-    (any && find(any, depth + 1, search)) ??
-    choose(node.rest, search)
-  );
-}
-
-function choose<T>(node: Node<T> | undefined, search: Search<T>): T | undefined {
-  const { verb, method, all } = search;
-  const methods = node?.ends.get(verb);
-  if (methods === undefined) return undefined;
-  const get = methods.get("GET");
-  if (all !== undefined) {
-    for (const [name, value] of methods) all.set(name, value);
-    if (get !== undefined) all.set("HEAD", get);
-  }
-  if (method === undefined) return undefined;
-  // RFC 9110 section 9.3.2: HEAD is GET without the body of its answer.
-  return methods.get(method) ?? (method === "HEAD" ? get : undefined) ?? methods.get("*");
+/** The nodes that segments lead to, in order of precedence. */
+function nodesAt<T>(
+  node: Node<T>,
+  segments: readonly string[],
+  depth = 0,
+  found: Node<T>[] = [],
+): Node<T>[] {
+  const segment = segments[depth];
+  const literal = segment === undefined ? undefined : node.literals.get(segment);
+  if (segment === undefined) found.push(node);
+  if (literal !== undefined) nodesAt(literal, segments, depth + 1, found);
+  // An empty segment does not match.
+  if (segment && node.any !== undefined) nodesAt(node.any, segments, depth + 1, found);
+  if (node.rest !== undefined) found.push(node.rest);
+  return found;
 }
 
 function createNode<T>(): Node<T> {
