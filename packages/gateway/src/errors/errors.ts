@@ -1,6 +1,10 @@
 /** Converts errors that end a call. */
 import { create, type DescMessage } from "@bufbuild/protobuf";
 import { protoCamelCase } from "@bufbuild/protobuf/reflect";
+import type {
+  FieldPathElement,
+  Violations,
+} from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { badRequestDetail, FieldViolation, violationsMax } from "../codec/violation.ts";
@@ -102,21 +106,8 @@ function typeNameOf(detail: ConnectError["details"][number]): string {
   return "desc" in detail ? detail.desc.typeName : detail.type;
 }
 
-/** The used part of `buf.validate.Violations`. */
-interface Violations {
-  readonly violations: readonly {
-    readonly field?: { readonly elements: readonly PathElement[] } | undefined;
-    readonly message: string;
-  }[];
-}
-
-interface PathElement {
-  readonly fieldName: string;
-  readonly subscript: { readonly case: string | undefined; readonly value?: unknown };
-}
-
 /** The path by JSON names: `newBooks[0].title`, with extensions in brackets. */
-function pathOf(elements: readonly PathElement[]): string {
+function pathOf(elements: readonly FieldPathElement[]): string {
   return elements.reduce((path, { fieldName, subscript: { case: kind, value } }) => {
     const isExtension = fieldName.startsWith("[");
     const name = isExtension ? fieldName : protoCamelCase(fieldName);
