@@ -28,9 +28,8 @@ export class FieldViolation extends Error {
 
 /** INVALID_ARGUMENT with `google.rpc.BadRequest`, the same on every protocol. */
 export function badRequest(violations: readonly FieldViolation[]): ConnectError {
-  const told = violations.slice(0, violationsMax);
-  const more = violations.length - told.length;
-  const messages = told.map(({ message }) => message);
+  const messages = violations.slice(0, violationsMax).map(({ message }) => message);
+  const more = violations.length - messages.length;
   if (more > 0) messages.push(`and ${more} more`);
   const text = messages.join("; ");
   const details = [badRequestDetail(violations)];
