@@ -24,7 +24,7 @@ export type ExactJson =
   | { [key: string]: ExactJson };
 
 /** protobuf's own limit is 100 messages, each of which may be in a list or map of its own. */
-export const depthMax = 200;
+const depthMax = 200;
 
 // ignoreBOM keeps a leading U+FEFF in the text, which is then rejected.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

@@ -1,7 +1,6 @@
 /** Sequences of JSON values: NDJSON, or the elements of one JSON array. */
 import type { ConnectError } from "@connectrpc/connect";
 import { messageTooLarge } from "../../codec/codec.ts";
-import { depthMax as textDepthMax } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { RestFailure } from "../../errors/http.ts";
 import { BodyBuffer } from "../../http/body.ts";
@@ -69,15 +68,14 @@ export async function* splitArray(
       }
       if (depth === 0) {
         if (isSpace(byte)) continue;
-        if (isDone || byte !== openArray) throw wrong(noArray);
+        if (isDone || byte !== openArray) throw wrong();
       }
       if (byte === quote) inString = true;
       else if (byte === openArray || byte === openObject) {
-        if (++depth > depthMax) throw wrong(`nests deeper than ${depthMax} levels`);
-        if (depth === 1) from = i + 1;
+        if (++depth === 1) from = i + 1;
       } else if (byte === closeArray || byte === closeObject) {
         isDone = --depth === 0;
-        if (isDone && byte !== closeArray) throw wrong(noArray);
+        if (isDone && byte !== closeArray) throw wrong();
       }
       if (!isDone && !(byte === comma && depth === 1)) continue;
       value.add(chunk.subarray(from, i));
@@ -89,7 +87,7 @@ export async function* splitArray(
     }
     if (depth > 0) value.add(chunk.subarray(from));
   }
-  if (!isDone) throw wrong(noArray);
+  if (!isDone) throw wrong();
 }
 
 /** Splits a JSON array, or lines: the first character tells, where a media type does not. */
@@ -108,14 +106,9 @@ export async function* splitValues(
   }
 }
 
-/** The maximum nesting depth of a message, plus the array around it. */
-const depthMax = textDepthMax + 1;
-
-function wrong(description: string): ConnectError {
-  return badRequest([new FieldViolation("", description)]);
+function wrong(): ConnectError {
+  return badRequest([new FieldViolation("", "must be one JSON array")]);
 }
-
-const noArray = "must be one JSON array";
 
 export function tooLarge(bytesMax: number): RestFailure {
   const { code, rawMessage } = messageTooLarge(bytesMax);
