@@ -45,13 +45,10 @@ export function memoized<K extends object, V>(make: (key: K) => V): (key: K) => 
 
 /** Those of an empty message: it has a property for each field without presence. */
 export const messageValues: (desc: DescMessage) => number = memoized(
-  ({ fields, oneofs }) => 2 + fields.filter(isFilled).length + oneofs.length,
+  ({ fields, oneofs }) => 2 + fields.filter(isImplicit).length + oneofs.length,
 );
 
-function isFilled({ oneof, presence, fieldKind }: DescField): boolean {
-  if (fieldKind === "list" || fieldKind === "map") return true;
-  return oneof === undefined && presence === FeatureSet_FieldPresence.IMPLICIT;
-}
+const isImplicit = ({ presence }: DescField) => presence === FeatureSet_FieldPresence.IMPLICIT;
 
 /** Those that an entry of a map has besides its value. */
 export const entryValues = 4;
