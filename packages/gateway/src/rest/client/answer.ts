@@ -51,7 +51,7 @@ export async function readMessage(response: Response, reading: Reading): Promise
 function rawMessage({ headers }: Response, { output, part }: Reading, data: Uint8Array): Message {
   const message = create(output);
   const contentType = headers.get("content-type") ?? "";
-  setHttpBody(output, message, part ?? "*", { contentType, data });
+  setHttpBody(output, message, part, { contentType, data });
   return message;
 }
 

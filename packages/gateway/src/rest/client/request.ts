@@ -154,8 +154,7 @@ function rawBody(body: "*" | DescField, input: DescMessage, message: Message) {
     }
     reflect(input, others).clear(body);
   }
-  const part = body === "*" ? undefined : body;
-  const { contentType, data, extensions } = getHttpBody(input, message, part);
+  const { contentType, data, extensions } = getHttpBody(input, message, body);
   if (extensions.length > 0) throw new FieldViolation("extensions", "have no place in a body");
   if (!/^$|^[!-~](?:[ -~]*[!-~])?$/.test(contentType)) {
     throw new FieldViolation("contentType", "must be a media type");

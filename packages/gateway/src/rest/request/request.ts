@@ -149,7 +149,7 @@ function withHttpBody(rest: Rest, request: Exchange, data: Uint8Array): Message 
   const { binding, spec } = rest;
   const message = bind(rest, request, undefined);
   const contentType = headerOf(request, "content-type") ?? "";
-  setHttpBody(spec.method.input, message, binding.body ?? "*", { contentType, data });
+  setHttpBody(spec.method.input, message, binding.body, { contentType, data });
   return message;
 }
 

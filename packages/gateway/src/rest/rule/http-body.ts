@@ -14,10 +14,10 @@ export function isHttpBody(message: DescMessage, part: Part): boolean {
 export function setHttpBody(
   desc: DescMessage,
   message: MessageShape<DescMessage>,
-  part: "*" | DescField,
+  part: Part,
   body: { contentType: string; data: Uint8Array },
 ): void {
-  if (part === "*") Object.assign(message, body);
+  if (typeof part !== "object") Object.assign(message, body);
   else reflect(desc, message).set(part, reflect(HttpBodySchema, create(HttpBodySchema, body)));
 }
 
@@ -25,8 +25,8 @@ export function setHttpBody(
 export function getHttpBody(
   desc: DescMessage,
   message: MessageShape<DescMessage>,
-  part: Exclude<Part, "*">,
+  part: Part,
 ): HttpBody {
-  if (part === undefined) return message as HttpBody;
+  if (typeof part !== "object") return message as HttpBody;
   return (reflect(desc, message).get(part) as ReflectMessage).message as HttpBody;
 }
