@@ -84,10 +84,9 @@ function placesOf(method: DescMethod, rules: Rules): Place[] {
   }));
 }
 
-/** The same with more segments for its `**`, where no other binding has them. */
+/** The same with more segments for its `**`, if it has one, where no other binding has them. */
 function withRests(place: Place, taken: ReadonlySet<string>): Place[] {
   const { binding } = place;
-  if (binding.template.segments.at(-1)?.kind !== "rest") return [place];
   const more = Array.from({ length: restMax - 1 }, (_, i) => {
     return { ...place, path: createOpenApiPath(binding, i + 2), suffix: `_${i + 2}` };
   });
