@@ -33,7 +33,7 @@ export function createOpenApiDocument(
   const served = new Map(operations.map(({ method: { parent } }) => [parent, tagOf(parent)]));
   const paths: { [path: string]: JsonObject } = {};
   for (const one of operations) {
-    const tag = served.get(one.method.parent) ?? "";
+    const tag = tagOf(one.method.parent);
     ofRule(rest, () => addOperation(paths, one, { ...context, tag }), one.method);
   }
   for (const name of Object.keys(examples)) {

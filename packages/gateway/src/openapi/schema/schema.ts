@@ -12,6 +12,7 @@ import { base64Encode } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { FieldBehavior, field_behavior } from "../../../gen/google/api/field_behavior_pb.ts";
 import { memoized } from "../../codec/decode.ts";
+import { scalarOf } from "../../codec/json-messages.ts";
 import { integerTypes } from "../../codec/json-scalar.ts";
 import { maskFieldOf, messagesIn } from "../../rpc/required-fields.ts";
 import { commentOf } from "../comments.ts";
@@ -143,20 +144,15 @@ export function createSchemas(components: Components, options: SchemaOptions) {
 
   /** One value of the field: an item of a list, or a value of a map. */
   function forOne(field: DescField, place: Place, rules: FieldRules | undefined): JsonObject {
-    const { message } = field;
-    // Rules are about numbers.
-    const hasNaN = rules === undefined && isForModels;
-    if (message !== undefined) {
-      const scalar = isWrapperDesc(message) ? message.fields[0].scalar : undefined;
-      const schema = forMessage(message, place, hasNaN);
-      return constrain(schema, rules, { scalar }, written(place));
+    const { message, enum: named, scalar = ScalarType.STRING } = field;
+    const hasZero = message === undefined && traitsOf(field).isImplicit;
+    const zero = hasZero ? { enum: zerosOf(field) } : undefined;
+    if (named !== undefined) {
+      return constrain(forEnum(named, place), rules, { enum: named, zero }, place);
     }
-    const zero = traitsOf(field).isImplicit ? { enum: zerosOf(field) } : undefined;
-    if (field.enum !== undefined) {
-      return constrain(forEnum(field.enum, place), rules, { enum: field.enum, zero }, place);
-    }
-    const scalar = field.scalar ?? ScalarType.STRING;
-    return constrain(forScalar(scalar, place, hasNaN), rules, { scalar, zero }, written(place));
+    const hasNaN = rules === undefined && isForModels; // rules are about numbers
+    const schema = message ? forMessage(message, place, hasNaN) : forScalar(scalar, place, hasNaN);
+    return constrain(schema, rules, { scalar: scalarOf(field), zero }, written(place));
   }
 
   /** How a value is written: models write it as in a parameter. */
