@@ -23,22 +23,17 @@ export interface CorsOptions {
   readonly maxAgeSeconds?: number;
 }
 
-/**
- * The headers to add to an answer, or those that answer a preflight. Without a route, any method is
- * allowed: so pages can read why it is refused.
- */
-export type CorsHeaderOf = (
-  request: Pick<Exchange, "method" | "path" | "headers">,
-  route?: Pick<Route, "allow">,
-) => HeaderRecord;
-
 const kinds = optionKinds<CorsOptions>()({
   "list of strings": "origins allowedHeaders exposedHeaders",
   boolean: "credentials",
   "number from 0": "maxAgeSeconds",
 });
 
-export function createCors(options: CorsOptions): CorsHeaderOf {
+/**
+ * @returns the headers to add to an answer, or those that answer a preflight. Without a route, any
+ * method is allowed: so pages can read why it is refused.
+ */
+export function createCors(options: CorsOptions) {
   assertOptions("cors", options, kinds, ["origins"]);
   const { maxAgeSeconds = 7200, credentials = false } = options;
   const problem = findOriginProblem(options.origins);
@@ -66,7 +61,7 @@ export function createCors(options: CorsOptions): CorsHeaderOf {
     ...(options.exposedHeaders ?? []),
   ].join(", ");
 
-  return (request, route) => {
+  return (request: Pick<Exchange, "method" | "path" | "headers">, route?: Pick<Route, "allow">) => {
     const { origin, [askedMethod]: asked } = request.headers;
     const header: HeaderRecord = { vary: "origin" };
     if (origin !== undefined && (isForAll || origins.has(String(origin)))) {

@@ -16,7 +16,7 @@ import { parseRequestTarget } from "../http/target.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import { compressionBrotli, compressionGzip } from "../rpc/compression.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
-import { type CorsHeaderOf, createCors, isPreflight } from "./cors.ts";
+import { createCors, isPreflight } from "./cors.ts";
 import { type CommonOptions, commonOptionKinds, createGateway, type Runtime } from "./gateway.ts";
 
 /** The options of `connectNodeAdapter`, with the same meaning, and those of the gateway. */
@@ -71,7 +71,7 @@ export function createNodeGateway(
   let gateway = createGateway(options, node);
 
   /** If it throws or rejects, its client gets an error. Without `corsHeaderOf`, CORS is left to it. */
-  function guardHandler(handler: NodeHandler, corsHeaderOf?: CorsHeaderOf) {
+  function guardHandler(handler: NodeHandler, corsHeaderOf?: ReturnType<typeof createCors>) {
     return async (request: NodeRequest, response: NodeResponse): Promise<void> => {
       try {
         if (corsHeaderOf !== undefined) {

@@ -50,20 +50,12 @@ function rpcFace(name: ProtocolName, byMethod: Readonly<Record<string, RoutesOf>
   };
 }
 
-/** What is served at one exact path. */
-interface Site {
-  /** By HTTP method and media type. */
-  readonly methods: Map<string, Map<string, Route>>;
-  readonly notAllowed: Route;
-  readonly unsupported: Route;
-}
-
 /** An exact path takes precedence over a REST path. @throws {RuleError} for a rule that cannot be served. */
 export function createRoutes(options: FaceOptions, mcp: CreateFace | undefined, notFound: Route) {
   const { prefix } = options;
   const all = [mcp, ...faces].flatMap((create) => create?.(options) ?? []);
   const matching = all.flatMap((face) => (face.match === undefined ? [] : [face.match]));
-  const sites = new Map<string, Site>();
+  const sites = new Map<string, ReturnType<typeof createSite>>();
   for (const { path, method, mediaType, route } of all.flatMap(({ entries }) => [...entries])) {
     const site = sites.get(path) ?? createSite(route);
     sites.set(path, site);
@@ -87,10 +79,12 @@ export function createRoutes(options: FaceOptions, mcp: CreateFace | undefined, 
   };
 }
 
-function createSite(route: Route): Site {
+/** What is served at one exact path. */
+function createSite(route: Route) {
   const { method, pathTemplate } = route;
   return {
-    methods: new Map(),
+    /** By HTTP method and media type. */
+    methods: new Map<string, Map<string, Route>>(),
     notAllowed: methodNotAllowed(route),
     unsupported: {
       ...{ protocol: undefined, method, pathTemplate },
@@ -99,6 +93,6 @@ function createSite(route: Route): Site {
         const isRefused = route instanceof RpcRoute && route.isBidi && !isDuplex;
         return isRefused ? needsDuplex() : unsupportedMediaType();
       },
-    },
+    } satisfies Route,
   };
 }

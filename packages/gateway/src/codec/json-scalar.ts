@@ -25,14 +25,9 @@ export interface JsonOptions extends Partial<JsonReadOptions> {
  */
 export type Reader<T = unknown, O = JsonOptions> = (json: ExactJson, options: O) => T;
 
-export interface IntegerType {
-  readonly bits: 32 | 64;
-  readonly signed: boolean;
-  readonly min: bigint;
-  readonly max: bigint;
-}
+export type IntegerType = ReturnType<typeof integerType>;
 
-function integerType(bits: 32 | 64, signed: boolean): IntegerType {
+function integerType(bits: 32 | 64, signed: boolean) {
   const max = 2n ** BigInt(signed ? bits - 1 : bits) - 1n;
   return { bits, signed, min: signed ? -max - 1n : 0n, max };
 }

@@ -111,15 +111,10 @@ export interface PathParameter {
   readonly variable: Binding["variables"][number] | undefined;
 }
 
-interface OpenApiPath {
-  readonly path: string;
-  /** Equal for paths that differ only in the names of parameters. */
-  readonly shape: string;
-  readonly parameters: readonly PathParameter[];
-}
+type OpenApiPath = ReturnType<typeof createOpenApiPath>;
 
-/** @param rests How many segments of a `**` it has. */
-function createOpenApiPath({ template, variables }: Binding, rests = 1): OpenApiPath {
+/** Its shape is equal for paths that differ only in the names of parameters. @param rests Segments of a `**`. */
+function createOpenApiPath({ template, variables }: Binding, rests = 1) {
   const { verb } = template;
   const segments = template.segments.flatMap((segment): Segment[] =>
     segment.kind === "rest" ? Array.from({ length: rests }, () => segment) : [segment],

@@ -19,10 +19,7 @@ import { isHttpBody } from "./rule/http-body.ts";
 import { bindingsOf, ofRule, RuleError, selectorOf } from "./rule/rule.ts";
 import { chooseStreamFormat, eventId, type StreamFormat } from "./stream/stream-format.ts";
 
-/**
- * Serves every `google.api.http` binding of the endpoints.
- * @throws {RuleError} for an invalid rule; a TypeError for an invalid option.
- */
+/** @throws {RuleError} for an invalid rule; a TypeError for an invalid option. */
 export function createRest(
   endpoints: readonly Endpoint[],
   prefix: string,

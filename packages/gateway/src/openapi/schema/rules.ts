@@ -299,13 +299,10 @@ export function rulesOf(field: DescField): FieldRules | undefined {
   return isChoice ? { ignore: "IGNORE_IF_ZERO_VALUE", ...rules } : rules;
 }
 
-/** Fields of which at most one may be set, or exactly one if required. */
-export interface Choice {
-  readonly fields: readonly DescField[];
-  readonly isRequired: boolean;
-}
+export type Choice = ReturnType<typeof choicesOf>[number];
 
-export function choicesOf(message: DescMessage): Choice[] {
+/** Fields of which at most one may be set, or exactly one if required. */
+export function choicesOf(message: DescMessage) {
   const { file } = message;
   const oneofs = message.oneofs.map((oneof) => ({
     fields: oneof.fields,
