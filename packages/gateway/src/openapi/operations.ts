@@ -13,17 +13,12 @@ import { createNames, type Named, type Names } from "./components.ts";
 import type { OpenApiSettings } from "./options.ts";
 
 /** A binding, or a part of it that OpenAPI describes by itself. */
-interface Place {
-  readonly method: DescMethod;
-  readonly binding: Binding;
-  /** An OpenAPI method such as `get`, or a custom one such as `SEARCH`. */
-  readonly httpMethod: string;
-  readonly path: OpenApiPath;
-  readonly number: string;
-  readonly suffix: string;
-}
+type Place = ReturnType<typeof placesOf>[number];
 
-/** With its name, and that of its body, if that is no message. */
+/**
+ * With its name, and that of its body, if that is no message. The HTTP method is one of OpenAPI, such
+ * as `get`, or a custom one, such as `SEARCH`.
+ */
 export type Operation = Place & { readonly id: string; readonly bodyName: Named };
 
 /** The HTTP methods that have a name in all versions of OpenAPI. 3.2 has one more. */
@@ -77,7 +72,7 @@ function namesOf({ method: { name, parent }, number, suffix }: Place, names: Nam
   return { id, bodyName: { short: `${parent.name}${own}Body`, full: `${full}-Body` } };
 }
 
-function placesOf(method: DescMethod, rules: Rules): Place[] {
+function placesOf(method: DescMethod, rules: Rules) {
   return bindingsOf(method, rules).map((binding, i) => ({
     ...{ method, binding, path: createOpenApiPath(binding), httpMethod: binding.method },
     ...{ number: i === 0 ? "" : String(i + 1), suffix: "" },
@@ -185,5 +180,5 @@ export function isLeft(taken: Taken, field: DescField): boolean {
 
 /** Those of the message in a field. */
 export function takenWithin(taken: Taken, field: DescField): Taken {
-  return taken.flatMap(([first, ...rest]) => (first === field && rest.length > 0 ? [rest] : []));
+  return taken.flatMap(([first, ...rest]) => (first === field ? [rest] : []));
 }
