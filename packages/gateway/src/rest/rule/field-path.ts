@@ -78,8 +78,9 @@ export function parameterReader(field: DescField): ParameterReader | undefined {
   if (field.enum !== undefined) return enumReader(field.enum);
   if (isMask(field)) return readMask;
   const scalar = scalarOf(field);
-  // ProtoJSON reads numbers and bytes from strings, but not bools.
-  if (scalar === ScalarType.BOOL) return readBool;
+  // ProtoJSON reads numbers and bytes from strings, but not bools. It refuses other texts.
+  const isBool = scalar === ScalarType.BOOL;
+  if (isBool) return (text) => (/^(?:true|false)$/.test(text) ? text === "true" : text);
   const isText = scalar !== undefined || textTypes.has(field.message?.typeName ?? "");
   return isText ? (text) => text : undefined;
 }
@@ -100,11 +101,6 @@ function readMask(text: string): ExactJson {
   const json = text.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
   if (json.includes("_")) throw new FieldViolation("", "has a name that has no JSON form");
   return json;
-}
-
-function readBool(text: string): ExactJson {
-  if (text !== "true" && text !== "false") throw new FieldViolation("", "must be true or false");
-  return text === "true";
 }
 
 /** An unknown name becomes NaN: `ignoreUnknownFields` would ignore the name. */
