@@ -23,7 +23,7 @@ export {
 export { addressKey } from "./http/address-key.ts";
 export { BodyBudget } from "./http/body-budget.ts";
 export { parseRequestTarget } from "./http/target.ts";
-export type { RestOptions, SuccessStatuses } from "./rest/options.ts";
+export type { RestOptions } from "./rest/options.ts";
 export { RuleError } from "./rest/rule/rule.ts";
 export type { StreamFormatName } from "./rest/stream/stream-format.ts";
 export type { Cancellation, ProtocolName } from "./rpc/call.ts";

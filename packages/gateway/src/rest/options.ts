@@ -62,11 +62,8 @@ export interface RestOptions {
    * not serve, or another status, throws a TypeError at startup. The response header `x-http-code`
    * takes precedence for one answer.
    */
-  readonly statuses?: SuccessStatuses;
+  readonly statuses?: Readonly<Record<string, number>>;
 }
-
-/** Success statuses by method, `pkg.v1.Service.Method`. */
-export type SuccessStatuses = Readonly<Record<string, number>>;
 
 export interface RestSettings extends Required<Omit<RestOptions, "rules" | "onRuleError">> {
   readonly rules: readonly HttpRule[];
