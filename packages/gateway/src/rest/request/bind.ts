@@ -4,11 +4,12 @@ import {
   type DescField,
   type DescMessage,
   type MessageShape,
+  ScalarType,
   toBinary,
 } from "@bufbuild/protobuf";
 import { isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
-import { messageFromJson, rejected, within } from "../../codec/json-messages.ts";
+import { messageFromJson, rejected, scalarOf, within } from "../../codec/json-messages.ts";
 import type { JsonOptions } from "../../codec/json-scalar.ts";
 import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
 import { FieldViolation } from "../../codec/violation.ts";
@@ -16,7 +17,6 @@ import {
   type FieldPath,
   findField,
   findFieldPath,
-  hasText,
   isMask,
   jsonPath,
   leafOf,
@@ -103,7 +103,8 @@ function bindParameter(
   const holder = holderOf(tree, path);
   const existing = Object.hasOwn(holder, field.jsonName) ? holder[field.jsonName] : undefined;
   // RFC 3986 gives `+` no meaning. Forms write a space so, which only text can contain.
-  let value = within(name, () => read(hasText(field) ? decodeForm(raw) : plain));
+  const isText = scalarOf(field) === ScalarType.STRING;
+  let value = within(name, () => read(isText ? decodeForm(raw) : plain));
   if (field.fieldKind === "list") {
     value = [...(Array.isArray(existing) ? existing : []), value];
   } else if (field.fieldKind === "map" && key !== undefined) {

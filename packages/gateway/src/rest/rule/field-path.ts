@@ -85,10 +85,6 @@ export function parameterReader(field: DescField): ParameterReader | undefined {
   return isText ? (text) => text : undefined;
 }
 
-export function hasText(field: DescField): boolean {
-  return scalarOf(field) === ScalarType.STRING;
-}
-
 export function isMask({ message }: DescField): boolean {
   return message?.typeName === "google.protobuf.FieldMask";
 }
