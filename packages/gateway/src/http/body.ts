@@ -162,11 +162,13 @@ export const atOnce: (run: () => void) => unknown = globalThis.setImmediate ?? s
 /** In the next turn of the event loop, once requests are looked at. */
 export const soon = "Deno" in globalThis ? setTimeout : atOnce;
 
+/** Lets others have theirs. */
+export const turnBy = (wait: typeof atOnce) => new Promise<void>((resolve) => wait(resolve));
+
 let turn = Promise.resolve();
 
 export function nextTurn(): Promise<void> {
-  const next = () => new Promise<void>((resolve) => soon(resolve));
-  turn = isWorkers ? next() : turn.then(next);
+  turn = isWorkers ? turnBy(soon) : turn.then(() => turnBy(soon));
   return turn;
 }
 

@@ -20,7 +20,7 @@ export interface Exchange extends RequestTarget {
   readonly isDuplex: boolean;
   readonly hasTrailers: boolean;
   /** Names the headers and trailers that were left out of the answer, as too long for it. */
-  readonly omission: Error | undefined;
+  readonly omission?: Error | undefined;
   /** Counts the bytes that it holds; undefined for no limit. */
   readonly holding: Holding | undefined;
   readonly isAnswered: boolean;

@@ -34,12 +34,11 @@ export class FetchExchange implements Exchange {
   readonly isDuplex = true;
   readonly hasTrailers = false;
   readonly hasLeft = false;
-  readonly omission = undefined;
   isKept = true; // the runtime limits requests
-  call: Abortable | undefined;
-  status: number | undefined;
+  declare call: Abortable | undefined;
+  declare status: number | undefined;
   isClosed = false;
-  closeReason: unknown;
+  declare closeReason: unknown;
   /** null: there is no answer yet. */
   #error: ConnectError | null | undefined = null;
   readonly #request: Request;

@@ -1,6 +1,7 @@
 /** Streams of messages: sending an answer, and cancellation. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { connectErrorFrom, guarded } from "../errors/errors.ts";
+import { atOnce, longMs, turnBy } from "../http/body.ts";
 import type { BodyWriter } from "../http/exchange.ts";
 import {
   type Call,
@@ -49,10 +50,9 @@ export async function sendMessages(call: Call, answer: Messages): Promise<void> 
       void full?.then(() => (full = undefined));
     }, quiet.everyMs);
   const writeAll = async () => {
+    let begun = performance.now();
     while (!call.aborted) {
       const next = await iterator.next();
-      // The event waits for its turn, which messages that are there at once would never leave to it.
-      if (exchange.isClosed) call.abort(exchange.closeReason);
       if (call.aborted) break;
       if (next.done === true) return;
       const chunk = wire.chunk(call, next.value);
@@ -63,6 +63,10 @@ export async function sendMessages(call: Call, answer: Messages): Promise<void> 
       full = to.write(bytes);
       if (full !== undefined) await full;
       full = undefined;
+      // Messages that are there at once leave no turn to others, nor to the end of the connection.
+      if (performance.now() - begun <= longMs) continue;
+      await turnBy(atOnce);
+      begun = performance.now();
     }
     throw call.reason;
   };

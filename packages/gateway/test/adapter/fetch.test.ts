@@ -73,16 +73,14 @@ test("a slow reader holds up the implementation, and ends it as it leaves", asyn
   ready.mockResolvedValue(undefined); // as on Workers
   let pieces = 0;
   const over = Promise.withResolvers<void>();
-  const catalog: Catalog = {
-    async *streamVolume() {
-      try {
-        for (; pieces < 1000; pieces++) yield { data: new Uint8Array(16 * 1024) };
-      } finally {
-        over.resolve();
-      }
-    },
-  };
-  const { body } = await handlerOf(catalog).send("/v1/shelves/a/volumes/1:stream");
+  async function* streamVolume() {
+    try {
+      for (; pieces < 1000; pieces++) yield { data: new Uint8Array(16 * 1024) };
+    } finally {
+      over.resolve();
+    }
+  }
+  const { body } = await handlerOf({ streamVolume }).send("/v1/shelves/a/volumes/1:stream");
   const reader = body?.getReader();
   for (let i = 0; i < 3; i++) await reader?.read();
   for (let i = 0; i < 50; i++) await new Promise(setImmediate);
@@ -91,25 +89,22 @@ test("a slow reader holds up the implementation, and ends it as it leaves", asyn
   expect(pieces).toBeLessThan(12); // 64 KiB ahead of the reader
 });
 
-test.each([[{}], [{ "cache-control": "no-cache" }]])(
-  "each message of a stream passes a middleware that compresses, as Hono's: %j",
-  async (own) => {
-    const { handler } = handlerOf({
-      async *watchVolumes(_request, { signal, responseHeader }) {
-        for (const [name, value] of Object.entries(own)) responseHeader.set(name, value);
-        yield { title: "Emma" };
-        await once(signal, "abort");
-      },
-    });
-    const app = new Hono().use(compress()).all("*", ({ req }) => handler(req.raw));
-    const headers = { accept: "application/json", "accept-encoding": "gzip" };
-    const { body } = await app.request("/v1/shelves/a/volumes:watch", { headers });
-    const reader = body?.getReader();
-    const message = await within("a message", Promise.resolve(reader?.read()));
-    expect(Buffer.from(message?.value ?? []).toString()).toBe('[{"title":"Emma"}');
-    await reader?.cancel();
-  },
-);
+test.each([undefined, "no-cache"])("compress of Hono keeps no message: %s", async (own) => {
+  const { handler } = handlerOf({
+    async *watchVolumes(_request, { signal, responseHeader }) {
+      if (own !== undefined) responseHeader.set("cache-control", own);
+      yield { title: "Emma" };
+      await once(signal, "abort");
+    },
+  });
+  const app = new Hono().use(compress()).all("*", ({ req }) => handler(req.raw));
+  const headers = { accept: "application/json", "accept-encoding": "gzip" };
+  const { body } = await app.request("/v1/shelves/a/volumes:watch", { headers });
+  const reader = body?.getReader();
+  const message = await within("a message", Promise.resolve(reader?.read()));
+  expect(Buffer.from(message?.value ?? []).toString()).toBe('[{"title":"Emma"}');
+  await reader?.cancel();
+});
 
 test("the runtime's own arguments reach context values, peer address and fallback", async () => {
   const seen: unknown[] = [];
@@ -224,17 +219,16 @@ test.each([fail, async () => fail()])("a failing listener changes nothing: %o", 
 });
 
 test("an answer that no Response can hold becomes an error", async () => {
-  const catalog: Catalog = {
-    getVolume(_request, { responseHeader }) {
-      responseHeader.set("vary", "x-shelf");
-      return {};
-    },
+  const getVolume: Catalog["getVolume"] = (_request, { responseHeader }) => {
+    responseHeader.set("vary", "x-shelf");
+    return {};
   };
   const rest = { renderError: () => ({ status: 1000, body: {} }) };
-  const { send, errors } = handlerOf(catalog, { rest, cors: { origins: ["*"] } });
+  const { send, errors } = handlerOf({ getVolume }, { rest, cors: { origins: ["*"] } });
   expect((await send("/elsewhere")).status).toBe(500);
   expect(errors).toHaveLength(1);
   expect((await send("/v1/volumes/1")).headers.get("vary")).toBe("x-shelf, origin");
-  const beside = handlerOf(catalog, { rest, fallback: () => Promise.reject(new Error("gone")) });
+  const fallback = () => Promise.reject(new Error("gone"));
+  const beside = handlerOf({ getVolume }, { rest, fallback });
   expect((await beside.send("/elsewhere")).status).toBe(500);
 });

@@ -21,7 +21,6 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { messageToJson } from "../../src/codec/json-messages.ts";
-
 import { assertWireFormat, writeBinary } from "../../src/codec/wire-format.ts";
 import { CardSchema, file_library_v1_card } from "../gen/library/v1/card_pb.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";

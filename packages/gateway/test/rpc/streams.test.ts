@@ -94,6 +94,13 @@ describe("an answer of messages", () => {
     expect(steps).toEqual(["head a", "a", "end no"]);
   });
 
+  test("leaves others their turn, who may end it, if all are there at once", async () => {
+    const { steps, send, context } = openStream();
+    setImmediate(() => context.abort(error));
+    await send(messagesOf(...Array(100_000).fill("a")));
+    expect(steps.at(-1)).toBe("end no");
+  });
+
   test.each([
     ["has its head when that is said", { needsMessage: () => false }, ["head undefined"]],
     ["has not, where the head is that of a message", {}, []],
@@ -110,16 +117,15 @@ describe("an answer of messages", () => {
 });
 
 test("what is read until its call is given up leaves no listener", async () => {
-  const { signal } = new AbortController();
-  const cancellation = signal as Cancellation;
+  const signal = new AbortController().signal as AbortSignal & Cancellation;
   const listening = () => getEventListeners(signal, "abort").length;
   const texts: string[] = [];
-  for await (const { string } of untilAborted(messagesOf("a", "b"), cancellation)) {
+  for await (const { string } of untilAborted(messagesOf("a", "b"), signal)) {
     texts.push(string);
     expect(listening()).toBe(1);
   }
   expect([texts, listening()]).toEqual([["a", "b"], 0]);
   const { messages, state } = endless("a");
-  for await (const _ of untilAborted(messages, cancellation)) break;
+  for await (const _ of untilAborted(messages, signal)) break;
   expect([state.isLeft, listening()]).toEqual([true, 0]);
 });
