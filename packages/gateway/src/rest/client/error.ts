@@ -66,8 +66,7 @@ export async function readError(response: Response, registry: Registry): Promise
   const place = headers.has("location") ? `, to ${headers.get("location")}` : "";
   const what = type === "opaqueredirect" ? "a redirect" : `HTTP ${status}${place}`;
   const text = page === "" ? what : `${what}: ${page}`;
-  const exact = said ? Object.assign({}, json, { code: said.code }) : json;
-  const error = errorFrom(exact, registry, { status, text });
+  const error = errorFrom(json, registry, { status, text, exact: said?.code });
   // The page of a proxy in between may set cookies, or allow caches to keep it.
   if (headers.get("content-type")?.startsWith("text/html")) return error;
   for (const [name, value] of headers) error.metadata.append(name.replace(/^trailer-/, ""), value);
@@ -81,7 +80,7 @@ export async function readError(response: Response, registry: Registry): Promise
 export function errorFrom(
   json: ExactJson | undefined,
   registry: Registry,
-  { status, text }: { readonly status?: number; readonly text: string },
+  { status, text, exact }: { status?: number; text: string; exact?: Code | undefined },
 ): ConnectError {
   const [first] = Array.isArray(json) ? json : [json]; // Google's streams fail so
   const outer = isJsonObject(first) ? first : {};
@@ -100,7 +99,7 @@ export function errorFrom(
     .map((one) => parseCode(one, status))
     .find((one) => one !== undefined);
   const ofStatus = typeof said["code"] === "number" ? said["code"] : 500;
-  const best = code ?? codeOfStatus(status ?? ofStatus);
+  const best = exact ?? code ?? codeOfStatus(status ?? ofStatus);
   const words = `${message ?? text}`;
   // The status of that code is 429, which asks for a retry.
   const error = status === 413 ? new RestFailure(413, best, words) : new ConnectError(words, best);

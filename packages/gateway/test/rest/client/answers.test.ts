@@ -248,7 +248,8 @@ describe("errors", () => {
   test.each<[status: number, body: unknown, code: Code, text: string, headers?: HeadersInit]>([
     [400, "", Code.FailedPrecondition, "é%", { "grpc-status": "9", "grpc-message": "%C3%A9%25" }],
     [400, { "grpc-code": "FAILED_PRECONDITION", message: "m" }, 9, "m", { "grpc-status": "9" }],
-    [400, "m", Code.FailedPrecondition, "HTTP 400: m", { "grpc-status": "9" }],
+    [500, "m", Code.FailedPrecondition, "HTTP 500: m", { "grpc-status": "9" }],
+    [404, { error: { code: 404, message: "m" } }, 9, "m", { "grpc-status": "9" }],
     [400, { code: 9, message: "m" }, Code.FailedPrecondition, "m"],
     [404, { code: 13, message: "m" }, Code.NotFound, "m"],
     [403, { error: { code: 403, message: "m", status: "ABORTED", errors: [1] } }, 10, "m"],
