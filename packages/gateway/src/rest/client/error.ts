@@ -91,7 +91,7 @@ export function errorFrom(
   const isWhole = !Object.values(said).some(saysMore);
   // As in GitHub's and Micronaut's errors. Google's `error` repeats its message there.
   const isSummary = said === outer && (saysMore(said["errors"]) || saysMore(said["_embedded"]));
-  const messages = isSummary ? [] : ["message", "detail", "error_description"];
+  const messages = isSummary ? [] : ["message", "msg", "detail", "error_description"];
   const message = [...messages, ...(isWhole ? ["error", "title"] : [])]
     .map((name) => said[name])
     .find((one) => typeof one === "string" && one !== "");

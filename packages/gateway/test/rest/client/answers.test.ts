@@ -254,7 +254,7 @@ describe("errors", () => {
     [404, { code: 13, message: "m" }, Code.NotFound, "m"],
     [403, { error: { code: 403, message: "m", status: "ABORTED", errors: [1] } }, 10, "m"],
     [500, [{ error: { code: 499, message: "m", status: "CANCELLED" } }], Code.Canceled, "m"],
-    [404, { code: "unimplemented", message: "m" }, Code.Unimplemented, "m"],
+    [404, { code: "unimplemented", msg: "m", meta: { a: "b" } }, Code.Unimplemented, "m"],
     [409, { type: "about:blank", title: "t", status: 409, detail: "m", errors: [] }, 10, "m"],
     [400, { error: 6, message: "m" }, Code.AlreadyExists, "m"],
     [422, { detail: ["a"] }, Code.InvalidArgument, 'HTTP 422: {"detail":["a"]}'],
