@@ -69,6 +69,11 @@ export function createHttp1Server(
     // A drain may have taken it for the last.
     if (before !== undefined && !server.listening) before.shouldKeepAlive = true;
     socket[lastResponse] = response;
+    // Node loses a request that comes in one piece with the end of one that asks for an upgrade.
+    if (headers.upgrade && request.method !== "GET" && response.shouldKeepAlive) {
+      response.shouldKeepAlive = false;
+      request.once("end", () => (response.shouldKeepAlive = server.listening));
+    }
     response.on("close", () => {
       responses.splice(responses.indexOf(response), 1);
       if (!request.complete) {
