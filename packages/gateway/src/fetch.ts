@@ -22,7 +22,7 @@ export {
 } from "./errors/http.ts";
 export { addressKey } from "./http/address-key.ts";
 export { BodyBudget } from "./http/body-budget.ts";
-export { parseRequestTarget } from "./http/target.ts";
+export { parseRequestTarget, type RequestTarget } from "./http/target.ts";
 export type { RestOptions } from "./rest/options.ts";
 export { RuleError } from "./rest/rule/rule.ts";
 export type { StreamFormatName } from "./rest/stream/stream-format.ts";

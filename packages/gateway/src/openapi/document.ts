@@ -17,7 +17,7 @@ import { createSchemas } from "./schema/schema.ts";
 export function createOpenApiDocument(
   services: readonly DescService[],
   options: OpenApiOptions = {},
-): JsonObject {
+): { [key: string]: unknown } {
   const settings = resolveOpenApiOptions(options);
   const methods = services.flatMap((service) => service.methods);
   assertServed(settings.rest, methods);
