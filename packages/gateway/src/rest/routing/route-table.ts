@@ -10,8 +10,8 @@ interface Node<T> {
 
 /**
  * Maps an HTTP method and path to a handler: a trie over segments. A literal precedes `*`, and `*`
- * precedes `**`. If a branch leads nowhere, or only to another method, the search backtracks. No
- * node is visited more than once, or twice for a path that ends in a verb.
+ * precedes `**`. If a branch leads nowhere, or only to another method, the next one counts. No node
+ * is visited more than once, or twice for a path that ends in a verb.
  */
 export class RouteTable<T extends object> {
   readonly #root: Node<T> = createNode();
