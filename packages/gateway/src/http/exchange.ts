@@ -54,7 +54,9 @@ export interface Exchange extends RequestTarget {
   breakOff(error?: ConnectError): void;
 }
 
-export type Abortable = Pick<AbortController, "abort">;
+export interface Abortable extends Pick<AbortController, "abort">, Pick<AbortSignal, "reason"> {
+  addEventListener(type: "abort", listener: { handleEvent(): void }): void;
+}
 
 /** A body before it is written. JSON stays text until then, because Node writes text faster. */
 export type Body = Uint8Array | string;

@@ -118,6 +118,9 @@ export abstract class NodeExchange implements Exchange {
   readBody<T>(sink: BodySink<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     this.reading = { sink, resolve, reject } as Reading;
+    const { call } = this;
+    // In a drain, also a call without a deadline, whose body may never come.
+    call?.addEventListener("abort", { handleEvent: () => this.#fail(call.reason) });
     try {
       if (this.source.readableDidRead) throw new BodyAlreadyReadError();
       const room = this.hasBody ? this.holding?.add(requestBytes) : undefined;
