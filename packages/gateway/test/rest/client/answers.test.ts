@@ -121,13 +121,15 @@ describe("requests", () => {
     const named = await failureOf(client.getVolume({ name: "b" })); // not volume 0
     expect(named.message).toContain("name must be set, and match /v1/{name=shelves/*/volumes/*}");
     expect((await failureOf(client.getVolume({}))).message).toContain("id must be set");
-    const content = { contentType: "text/plain\r\nx-admin: 1" };
+    const upload = (content: object) =>
+      client.uploadVolume({ name: "shelves/a/volumes/b", content });
     for (const [call, message] of [
       [client.readFile({ path: "a/../b" }), "must not be . or .."],
       [client.readFile({ path: "." }), "must not be . or .."],
       [client.deleteVolume({ name: "" }), "name must be set"],
       [client.deleteVolume({ name: "shelves//volumes/b" }), "name must be set, and match"],
-      [client.uploadVolume({ name: "shelves/a/volumes/b", content }), "contentType must be"],
+      [upload({ contentType: "text/plain\r\nx-admin: 1" }), "contentType must be"],
+      [upload({ extensions: [{}] }), "extensions have no place in a body"],
     ] as const) {
       const error = await failureOf(call);
       expect(error.code).toBe(Code.InvalidArgument);
