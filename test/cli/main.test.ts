@@ -26,7 +26,7 @@ async function runVersion(script: string, env: NodeJS.ProcessEnv = {}, cwd?: str
 const onNode = (node: string) =>
   `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${node}" } });`;
 
-test.each(["20.20.2", "22.22.9", "25.9.0"])("Node %s is too old", async (node) => {
+test.each(["20.20.2", "22.22.9", "24.14.9", "25.9.0"])("Node %s is too old", async (node) => {
   expect(engines.node).toBe("^22.23.0 || ^24.15.0 || >=26.0.0");
   const stderr = `plant-store: needs Node 22.23, 24.15, 26 or later; this is Node ${node}\n`;
   expect(await runVersion(onNode(node))).toEqual({ code: 1, stdout: "", stderr });

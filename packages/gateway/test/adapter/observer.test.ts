@@ -70,6 +70,7 @@ const calls: readonly [told: string, request: SentRequest][] = [
   // Not a call of any method.
   ["none rest NotFound", get("/nothing/here")],
   ["none grpc Unimplemented", { path: "/nothing/here", headers: as("application/grpc") }],
+  ["none grpc-web Unimplemented", { path: "/no", headers: as("application/gRPC-Web") }],
   ["none connect Unimplemented", { path: "/nothing/here", headers: as("application/proto") }],
   ["none rest Unimplemented", { method: "POST", path: "/v1/library" }],
   ["none connect Unimplemented", { method: "PUT", path: rpc("GetLibrary") }],
