@@ -76,8 +76,10 @@ test("a limit per token is each token's own, and no stranger's", async () => {
   const auth = { tokenFile: undefined, tokens: [knownToken, otherToken] };
   await using server = await openTestServer({ rateLimitPerToken: 1, auth });
   const statuses: number[] = [];
+  const probe = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
   for (const token of [knownToken, knownToken, otherToken, "wrong", "wrong", "wrong"]) {
     statuses.push(await statusOfCreate(server.url, 1, token));
+    expect((await fetch(`${server.url}/grpc.health.v1.Health/Check`, probe)).status).toBe(200);
   }
   expect(statuses).toEqual([200, 429, 200, 401, 401, 401]);
 });
