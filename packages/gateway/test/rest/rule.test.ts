@@ -78,6 +78,7 @@ describe("the bindings of a method", () => {
 
 describe("an invalid rule is rejected, with the method's name:", () => {
   const noMethod = "it has no HTTP method and path";
+  const oneof = "/{child.choice_string}/{child.choice_int64}";
   const two = "two fields are members of the oneof choice";
   const column = (path: string, at: number) => `${path}: column ${at}: `;
   const whole = (path: string) =>
@@ -94,7 +95,7 @@ describe("an invalid rule is rejected, with the method's name:", () => {
       get("/{optional_int64}/{optionalInt64}"),
       "/{optional_int64}/{optionalInt64}: the field optional_int64 is bound twice",
     ],
-    [get("/{choice_string}/{choice_int64}"), `/{choice_string}/{choice_int64}: ${two}`],
+    [get(oneof), `${oneof}: ${two}`],
     [{ ...post("/{string}"), body: "string" }, "/{string}: the field string is bound twice"],
     [{ ...post("/{choice_string}"), body: "choice_child" }, `/{choice_string}: ${two}`],
     [{ ...get("/a"), body: "*" }, "GET /a must not have a body"],
