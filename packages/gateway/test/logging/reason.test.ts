@@ -3,6 +3,8 @@ import { expect, test } from "vitest";
 import { badRequest, FieldViolation } from "../../src/codec/violation.ts";
 import { reasonOf } from "../../src/logging/reason.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
+import { describeMethod } from "../support/described-method.ts";
 
 const method = CatalogService.method.createVolume;
 const violation = (field: string) => badRequest([new FieldViolation(field, "is wrong")]);
@@ -21,6 +23,7 @@ test.each([
     "another service answered with this error",
   ],
   ["a field", violation("volume.title"), "title is wrong"],
+  ["a oneof", violation("child.choice"), "choice is wrong", describeMethod(EveryFieldSchema, {})],
   ["the message itself", violation(""), "the request is wrong"],
   ["a member that is no field", violation("volume.secret"), "a field is wrong"],
   ["a key of a map", violation('volume.title["a.secret"]'), "title[…"],
@@ -33,6 +36,6 @@ test.each([
     "invalid connect timeout value: …",
   ],
   ["a field below a key", violation('volume.labels["secret"].title'), "title is wrong"],
-] as const)("of %s", (_what, error, reason) => {
-  expect(reasonOf(error, method)).toBe(reason);
+] as const)("of %s", (_what, error, reason, of = method) => {
+  expect(reasonOf(error, of)).toBe(reason);
 });
