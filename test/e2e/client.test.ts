@@ -18,8 +18,9 @@ test("gives up after its timeout", async () => {
   await expect(call).rejects.toMatchObject({ code: Code.DeadlineExceeded });
 });
 
-test("sends no text that UTF-8 cannot carry", async () => {
-  const call = createClient().createPlant({ plant: { id: 15n, name: "🌱".slice(0, 1) } });
-  const message = "plant.name must not contain a lone surrogate";
+test.each(["name", "tag"])("sends no %s that UTF-8 cannot carry", async (field) => {
+  const plant = { id: 15n, name: "Basil", [field]: "🌱".slice(0, 1) };
+  const call = createClient().createPlant({ plant });
+  const message = `plant.${field} must not contain a lone surrogate`;
   await expect(call).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: message });
 });
