@@ -245,7 +245,7 @@ test.each<[how: string, renderError: () => unknown, answer: RegExp]>([
   ],
   ["as an internal one if renderError fails", () => undefined, internal],
   ["as an internal one if renderError rejects", () => Promise.reject(), internal],
-  ["as an internal one without a status", () => ({ status: 1000 }), internal],
+  ["as an internal one without a status", () => ({ status: 600 }), internal],
 ])("an error of the port, or of a handler, is rendered %s", async (_how, renderError, answer) => {
   const handlers = () => new Map([["/page", fail]]);
   const rest = { renderError: renderError as RenderError };
