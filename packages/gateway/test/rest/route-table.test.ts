@@ -33,6 +33,7 @@ test.each<[routes: string[], path: string, route: string | undefined]>([
   [["GET /**", "GET /"], "/", "GET /"],
   // Variables are their patterns.
   [["GET /{a=x/*}"], "/x/1", "GET /{a=x/*}"],
+  [["GET /{a=x}"], "/{a=x}", undefined],
   // A literal precedes `*`, and `*` precedes `**`, whatever the order of the routes.
   [["GET /*", "GET /a"], "/a", "GET /a"],
   [["GET /**", "GET /*"], "/b", "GET /*"],

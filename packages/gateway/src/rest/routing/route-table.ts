@@ -35,8 +35,7 @@ export class RouteTable<T extends object> {
     node.ends.set(verb, methods);
     if (methods.has(method)) return false;
     methods.set(method, value);
-    const isLiteral = segments.every(({ kind }) => kind === "literal");
-    if (isLiteral && !text.includes("%")) this.#literals.set(text, methods);
+    if (!/[{*]/.test(text)) this.#literals.set(text, methods);
     return true;
   }
 
