@@ -107,7 +107,7 @@ export class Connection {
     });
     session.on("goaway", (code, lastStreamId) => {
       this.#goawayCode = code;
-      this.#lastStreamId = Math.min(this.#lastStreamId, lastStreamId);
+      this.#lastStreamId = lastStreamId; // nghttp2 rejects a later one that is higher
       this.#leave();
     });
     session.on("error", (error) => (this.#failure ??= error));
