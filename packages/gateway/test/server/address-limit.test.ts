@@ -67,6 +67,7 @@ describe("connectionsPerAddressMax", () => {
   test.runIf(process.platform === "linux").each<[exempt: string[], outcome: "served" | "refused"]>([
     [["127.0.0.2"], "served"],
     [["127.0.0.0/30"], "served"],
+    [["0.0.0.0/0"], "served"],
     [["127.0.0.3", "::1", "::ffff:127.0.0.3", "::1/128"], "refused"],
   ])("with %j exempt, another connection of 127.0.0.2 is %s", async (exempt, outcome) => {
     await using server = await openLimited(1, { limits: { connectionsExempt: exempt } });
