@@ -20,6 +20,7 @@ test("--help tells of every setting of serve its variable and its default", asyn
 describe("a command line that cannot be understood exits with 2 and one line", () => {
   test.each([
     ["sreve", /unknown command 'sreve'/],
+    ["toString", /unknown command 'toString'/],
     ["--prot 1", /unknown option '--prot'/],
     ["token revoke", /missing required argument 'name'/],
     ["config check --tokens x", /unknown option '--tokens'/],
