@@ -111,6 +111,10 @@ describe("SQLite only", () => {
     await expect(reader.readPage(0n, defaultPageLimits)).rejects.toMatchObject(problem);
   });
 
+  test("no other program makes a text a blob", async () => {
+    await expect(broken("UPDATE plants SET tag = x'41'")).rejects.toThrow(/cannot store BLOB/);
+  });
+
   test("a table that would store other plants is refused", async () => {
     const opening = open(await broken("DROP TABLE plants; CREATE TABLE plants (id, name, tag)"));
     await expect(opening).rejects.toMatchObject({ code: "damaged" });
