@@ -80,10 +80,9 @@ export function createReader(rest: Rest): (call: Pick<Call, "exchange">) => Prom
   };
 }
 
-/** The value of an empty body: an empty message. For any other field, it is not set. */
+/** The value of a field that is an empty body: an empty message. Any other field is not set. */
 function emptyBody(body: "*" | DescField): ExactJson | undefined {
-  if (body === "*") return {};
-  const isMessage = body.fieldKind === "message";
+  const isMessage = body !== "*" && body.fieldKind === "message";
   return isMessage && !hasCustomJsonRepresentation(body.message) ? {} : undefined;
 }
 
