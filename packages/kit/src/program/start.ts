@@ -50,15 +50,14 @@ export async function startProgram(options: ProgramOptions) {
   const { name, version, settings, log } = program;
   const { defer, close } = createClosers();
   try {
-    const admin = await openMetrics(settings, { ...naming, version });
-    if (admin !== undefined) defer(admin.close);
+    const { metrics, url: metricsUrl } =
+      (await openMetrics(settings, { ...naming, version }, defer)) ?? {};
     const authenticator = hasAuth(settings.auth)
       ? await openAuthenticator(settings.auth, log.warn)
       : undefined;
     const scheme = schemeOf(settings);
     const tracing = await openTracing({ program: { name, version }, scheme, log });
     if (tracing !== undefined) defer(tracing.close);
-    const { metrics, url: metricsUrl } = admin ?? {};
     return { ...program, metrics, metricsUrl, authenticator, tracing, defer, close };
   } catch (error) {
     await close();
@@ -90,19 +89,16 @@ function createClosers() {
 async function openMetrics(
   { adminHost: host, adminPort: port }: ProgramSettings,
   options: ServiceMetricsOptions,
+  defer: ReturnType<typeof createClosers>["defer"],
 ) {
   if (port === undefined) return undefined;
   // Loaded only if metrics are on.
   const { openAdmin, ServiceMetrics } = await import("connect-gateway/metrics");
   const metrics = new ServiceMetrics(options);
-  try {
-    const listener = await openAdmin({ host, port }, metrics);
-    const close = () => listener.close().finally(() => metrics.close());
-    return { metrics, url: `${localUrl("http", host, listener.address.port)}/metrics`, close };
-  } catch (error) {
-    metrics.close();
-    throw error;
-  }
+  defer(metrics.close);
+  const listener = await openAdmin({ host, port }, metrics);
+  defer(listener.close);
+  return { metrics, url: `${localUrl("http", host, listener.address.port)}/metrics` };
 }
 
 export function schemeOf({ tls }: Pick<ProgramSettings, "tls">): "http" | "https" {
