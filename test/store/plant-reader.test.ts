@@ -111,8 +111,11 @@ describe("SQLite only", () => {
     await expect(reader.readPage(0n, defaultPageLimits)).rejects.toMatchObject(problem);
   });
 
-  test("no other program makes a text a blob", async () => {
-    await expect(broken("UPDATE plants SET tag = x'41'")).rejects.toThrow(/cannot store BLOB/);
+  test.each([
+    ["tag = x'41'", /cannot store BLOB/],
+    ["name = NULL", /NOT NULL/],
+  ])("no other program sets %s", async (what, reason) => {
+    await expect(broken(`UPDATE plants SET ${what}`)).rejects.toThrow(reason);
   });
 
   test("a table that would store other plants is refused", async () => {
