@@ -88,7 +88,7 @@ class RequestExchange extends NodeExchange {
     if (this.method === "HEAD") answer.end();
     else answer.end(typeof body === "string" && !isAscii ? Buffer.from(body) : body);
     // As Node does itself, and Deno does not.
-    if (this.hasBody && !this.source.readableEnded) this.source.resume();
+    if (this.hasBody && !this.source.readableDidRead) this.source.resume();
   }
 
   begin(head: Head): BodyWriter {

@@ -30,23 +30,20 @@ function handlerOf(catalog: Catalog = createCatalog(), options: Partial<FetchGat
   return { handler, send, errors };
 }
 
-test.each(["fetch.ts", "rest/client/index.ts"])(
-  "nothing that %s imports, also for types, is of Node",
-  (entry) => {
-    const own: string[] = [join(import.meta.dirname, "../../src", entry)];
-    const packages = new Set<string>();
-    for (const file of own) {
-      const imports = readFileSync(file, "utf8").matchAll(/(?:from|import)\s*\(?"([^"]+)"/g);
-      for (const [, specifier = ""] of imports) {
-        const path = join(dirname(file), specifier);
-        if (!specifier.startsWith(".")) packages.add(specifier);
-        else if (!own.includes(path)) own.push(path);
-      }
+test.each(["fetch.ts", "rest/client/index.ts"])("%s imports nothing of Node, no types", (entry) => {
+  const own: string[] = [join(import.meta.dirname, "../../src", entry)];
+  const packages = new Set<string>();
+  for (const file of own) {
+    const imports = readFileSync(file, "utf8").matchAll(/(?:from|import)\s*\(?"([^"]+)"/g);
+    for (const [, specifier = ""] of imports) {
+      const path = join(dirname(file), specifier);
+      if (!specifier.startsWith(".")) packages.add(specifier);
+      else if (!own.includes(path)) own.push(path);
     }
-    expect(own.length).toBeGreaterThan(25);
-    expect([...packages].filter((one) => /^node:|connect-node/.test(one))).toEqual([]);
-  },
-);
+  }
+  expect(own.length).toBeGreaterThan(25);
+  expect([...packages].filter((one) => /^node:|connect-node/.test(one))).toEqual([]);
+});
 
 test("what a body held is given back, although no runtime says when an answer was taken", async () => {
   // Bun and Deno join two lengths.
@@ -62,10 +59,9 @@ test("what a body held is given back, although no runtime says when an answer wa
 
 test("gRPC is told what to use instead, after the gate and without a trailer", async () => {
   const init = { method: "POST", headers: { "content-type": "application/grpc" } };
-  const answer = await handlerOf().send("/library.v1.CatalogService/GetVolume", init);
-  expect(answer.headers.get("grpc-status")).toBe(`${Code.Unimplemented}`);
+  const { headers } = await handlerOf().send("/library.v1.CatalogService/GetVolume", init);
   const advice = "gRPC needs HTTP trailers: use gRPC-Web or Connect on this server";
-  expect(answer.headers.get("grpc-message")).toBe(advice);
+  expect([headers.get("grpc-status"), headers.get("grpc-message")]).toEqual(["12", advice]);
 });
 
 test("a slow reader holds up the implementation, and ends it as it leaves", async () => {
@@ -225,8 +221,7 @@ test("an answer that no Response can hold becomes an error", async () => {
   };
   const rest = { renderError: () => ({ status: 1000, body: {} }) };
   const { send, errors } = handlerOf({ getVolume }, { rest, cors: { origins: ["*"] } });
-  expect((await send("/elsewhere")).status).toBe(500);
-  expect(errors).toHaveLength(1);
+  expect([(await send("/elsewhere")).status, errors.length]).toEqual([500, 1]);
   expect((await send("/v1/volumes/1")).headers.get("vary")).toBe("x-shelf, origin");
   const fallback = () => Promise.reject(new Error("gone"));
   const beside = handlerOf({ getVolume }, { rest, fallback });
