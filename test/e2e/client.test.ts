@@ -19,8 +19,7 @@ test("gives up after its timeout", async () => {
 });
 
 test.each(["name", "tag"])("sends no %s that UTF-8 cannot carry", async (field) => {
-  const plant = { id: 15n, name: "Basil", [field]: "🌱".slice(0, 1) };
-  const call = createClient().createPlant({ plant });
+  const call = createClient().createPlant({ plant: { id: 15n, name: "", [field]: "\ud83c" } });
   const message = `plant.${field} must not contain a lone surrogate`;
   await expect(call).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: message });
 });

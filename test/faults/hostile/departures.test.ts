@@ -8,11 +8,9 @@ import { departures } from "./floods/excess.ts";
 
 test.skipIf(process.platform !== "linux")("nothing of them stays open", async () => {
   await using place = await sqliteKind.open();
-  await using folder = await createTemporaryFolder();
-  const args = ["--store", place.url];
-  await using server = await startServer({ cwd: folder.path, args, env: {} });
-  const random = createRandom(1, "departures");
-  const flood = { ...server, random, signal: new AbortController().signal };
+  await using at = await createTemporaryFolder();
+  await using server = await startServer({ cwd: at.path, args: ["--store", place.url], env: {} });
+  const flood = { ...server, random: createRandom(1, "departures"), signal: AbortSignal.any([]) };
   const files = () => usageOf(server)?.files ?? Number.NaN;
   const before = files();
   for (let round = 0; round < 3; round++) expect((await departures.run(flood)).found).toEqual([]);

@@ -325,12 +325,11 @@ describe.concurrent("a connection with endless answers", () => {
     expect((await connection.untilClosed()).toString()).toBe("");
   });
 
-  // A reset is seen without a timeout.
   const ends = ["end", "resetAndDestroy"] as const;
   test.each(ends)("ends over HTTP/2 after a violation of the protocol and %s()", async (leave) => {
     const { traffic, closed } = watchClose();
     await using port = await openTestPort({
-      ...{ limits: leave === "end" ? limits : defaultLimits, traffic },
+      ...{ limits: leave === "end" ? limits : defaultLimits, traffic }, // a reset needs no timeout
       serveStream: (stream) => {
         stream.on("error", () => {}).respond({ ":status": 200 });
         return true;

@@ -121,8 +121,8 @@ describe("requests", () => {
     const named = await failureOf(client.getVolume({ name: "b" })); // not volume 0
     expect(named.message).toContain("name must be set, and match /v1/{name=shelves/*/volumes/*}");
     expect((await failureOf(client.getVolume({}))).message).toContain("id must be set");
-    const upload = (content: object) =>
-      client.uploadVolume({ name: "shelves/a/volumes/b", content });
+    const name = "shelves/a/volumes/b";
+    const upload = (content: object) => client.uploadVolume({ name, content });
     for (const [call, message] of [
       [client.readFile({ path: "a/../b" }), "must not be . or .."],
       [client.readFile({ path: "." }), "must not be . or .."],
