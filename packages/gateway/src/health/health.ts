@@ -119,7 +119,7 @@ export function addHealth(
         const status = isKnown(service) ? statusWhen(ready) : Status.SERVICE_UNKNOWN;
         if (status !== last) yield { status };
         last = status;
-        draining.throwIfAborted();
+        if (!ready) draining.throwIfAborted();
         await readinessChange(readiness, ready, signal);
         signal.throwIfAborted(); // the server may have ended it: that is not a success
       }

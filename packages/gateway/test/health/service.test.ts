@@ -143,6 +143,16 @@ test.each([
   expect(await other.client.check({})).toMatchObject({ status: NOT_SERVING });
 });
 
+test("a Watch reports a drain that begins before SERVING is sent", async () => {
+  const draining = new AbortController();
+  const isReady = () => draining.abort() === undefined;
+  await using server = await openHealth({ draining: draining.signal, isReady });
+  using caller = grpcProtocol.open(Health, server.origin);
+  const watch = readWatch(caller.client.watch({}));
+  expect([await watch.next(), await watch.next()]).toEqual([SERVING, NOT_SERVING]);
+  expect(await watch.end()).toBe(Code.Unavailable);
+});
+
 test("without `draining`, a drain ends a Watch after its timeout, like any other call", async () => {
   await using server = await openHealth({});
   using caller = grpcProtocol.open(Health, server.origin);
