@@ -120,7 +120,8 @@ export abstract class NodeExchange implements Exchange {
     this.reading = { sink, resolve, reject } as Reading;
     const { call } = this;
     // In a drain, also a call without a deadline, whose body may never come.
-    call?.addEventListener("abort", { handleEvent: () => this.#fail(call.reason) });
+    const handleEvent = () => void (this.hasLeft || this.#fail(call?.reason));
+    call?.addEventListener("abort", { handleEvent });
     try {
       if (this.source.readableDidRead) throw new BodyAlreadyReadError();
       const room = this.hasBody ? this.holding?.add(requestBytes) : undefined;
