@@ -43,6 +43,8 @@ export interface Exchange extends RequestTarget {
    * @throws what the sink throws, which stops the reading; {ConnectError} CANCELED if the client leaves.
    */
   readBody<T>(sink: BodySink<T>): Promise<T>;
+  /** Rejects `readBody`, if it is under way. */
+  stopReading(reason: unknown): void;
   /** The body as it arrives. @throws {ConnectError} CANCELED if the client leaves. */
   chunks(): AsyncIterable<Uint8Array>;
   addHeader(header: NodeHeaders): void;
@@ -54,9 +56,7 @@ export interface Exchange extends RequestTarget {
   breakOff(error?: ConnectError): void;
 }
 
-export interface Abortable extends Pick<AbortController, "abort">, Pick<AbortSignal, "reason"> {
-  addEventListener(type: "abort", listener: { handleEvent(): void }): void;
-}
+export type Abortable = Pick<AbortController, "abort">;
 
 /** A body before it is written. JSON stays text until then, because Node writes text faster. */
 export type Body = Uint8Array | string;

@@ -79,7 +79,16 @@ export class FetchExchange implements Exchange {
     this.#added = { ...this.#added, ...header };
   }
 
-  async readBody<T>(sink: BodySink<T>): Promise<T> {
+  readBody<T>(sink: BodySink<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.stopReading = reject;
+      this.#readInto(sink).then(resolve, reject);
+    });
+  }
+
+  stopReading(_reason: unknown): void {}
+
+  async #readInto<T>(sink: BodySink<T>): Promise<T> {
     let extraBytes = this.#request.body === null ? 0 : requestBytes;
     if (extraBytes > 0) await this.holding.add(extraBytes);
     for await (const chunk of this.chunks()) {

@@ -118,10 +118,6 @@ export abstract class NodeExchange implements Exchange {
   readBody<T>(sink: BodySink<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     this.reading = { sink, resolve, reject } as Reading;
-    const { call } = this;
-    // In a drain, also a call without a deadline, whose body may never come.
-    const handleEvent = () => void (this.hasLeft || this.#fail(call?.reason));
-    call?.addEventListener("abort", { handleEvent });
     try {
       if (this.source.readableDidRead) throw new BodyAlreadyReadError();
       const room = this.hasBody ? this.holding?.add(requestBytes) : undefined;
@@ -131,6 +127,10 @@ export abstract class NodeExchange implements Exchange {
       this.#fail(error);
     }
     return promise;
+  }
+
+  stopReading(reason: unknown): void {
+    if (!this.hasLeft) this.#fail(reason); // the parser answers 400
   }
 
   async *chunks(): AsyncGenerator<Uint8Array> {

@@ -243,6 +243,7 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
     const { listeners = [] } = this;
     this.listeners = undefined;
     for (const listener of listeners) listener.handleEvent();
+    this.exchange.stopReading(reason);
   }
 
   /**

@@ -21,10 +21,8 @@ export async function run(call: Call): Promise<Response | Messages> {
       if (admitted !== undefined) await call.race(Promise.resolve(admitted));
     }
     if (call.refusal !== undefined) throw call.refusal;
-    // Without a deadline, a body that does not come has the time limit of requests.
-    if (kind === "unary") {
-      call.message = await (call.deadline === undefined ? wire.read(call) : readInTime(call));
-    } else if (kind === "server_streaming") call.message = readAlone(call);
+    if (kind === "unary") call.message = await readOne(call);
+    else if (kind === "server_streaming") call.message = readAlone(call);
     else {
       call.exchange.isKept = true;
       call.message = untilAborted((wire as StreamWire).readAll(call), call);
@@ -53,13 +51,14 @@ export async function run(call: Call): Promise<Response | Messages> {
   }
 }
 
-function readInTime(call: Call): Message | Promise<Message> {
-  const reading = call.wire.read(call);
-  return call.deadline !== undefined && reading instanceof Promise ? call.race(reading) : reading;
+function readOne(call: Call): Message | Promise<Message> {
+  // A body that is there still counts.
+  if (call.aborted) setTimeout(() => call.exchange.stopReading(call.reason));
+  return call.wire.read(call);
 }
 
 async function* readAlone(call: Call): AsyncGenerator<Message> {
-  yield await readInTime(call);
+  yield await readOne(call);
 }
 
 /** Calls the implementation. Changes that an interceptor made to the request take precedence. */

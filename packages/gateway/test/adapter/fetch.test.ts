@@ -64,6 +64,15 @@ test("gRPC is told what to use instead, after the gate and without a trailer", a
   expect([headers.get("grpc-status"), headers.get("grpc-message")]).toEqual(["12", advice]);
 });
 
+test("a call that waits for its body ends with the shutdown", async () => {
+  const shutdown = new AbortController();
+  const { send } = handlerOf(createCatalog(), { shutdownSignal: shutdown.signal });
+  const init = { ...postJson, body: new ReadableStream(), duplex: "half" } as RequestInit;
+  const answer = send(createPath, init);
+  shutdown.abort(new ConnectError("over", Code.Unavailable));
+  expect((await answer).status).toBe(503);
+});
+
 test("a slow reader holds up the implementation, and ends it as it leaves", async () => {
   using ready = vi.spyOn(WritableStreamDefaultWriter.prototype, "ready", "get");
   ready.mockResolvedValue(undefined); // as on Workers

@@ -136,7 +136,7 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
   test.skipIf(isFetch)("a client that has left is answered no more", async () => {
     const gone = Promise.withResolvers<Served>();
     const { port } = await open(way, (exchange) => {
-      exchange.call = { abort: () => gone.resolve(exchange) } as Served["call"];
+      exchange.call = { abort: () => gone.resolve(exchange) };
       connection.socket.destroy();
     });
     using connection = await openRawConnection(port);
@@ -166,7 +166,7 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
     const budget = new BodyBudget();
     const ended = Promise.withResolvers<Served>();
     const serve: Serve = (exchange) => {
-      exchange.call = { abort: () => ended.resolve(exchange) } as Served["call"];
+      exchange.call = { abort: () => ended.resolve(exchange) };
       exchange.respond({ status: 200, header: {}, body: "" });
     };
     const { send } = await open(way, serve, { budget });
@@ -296,7 +296,7 @@ test("calls that wait behind another end with their connection", async () => {
   let served = 0;
   const { port } = await open("HTTP/1.1", (exchange) => {
     served++;
-    exchange.call = { abort: () => void reasons.push(exchange.target) } as Served["call"];
+    exchange.call = { abort: () => reasons.push(exchange.target) };
   });
   using connection = await openRawConnection(port);
   const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;

@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import http2 from "node:http2";
-import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { openFields } from "../support/echo.ts";
 import { openTestService } from "../support/test-service.ts";
@@ -38,7 +37,8 @@ test.each(["CreateVolume", "WatchVolumes"])(
     });
     stream.resume();
     const [end] = await within("the answer", once(stream, "response"));
-    expect(end["grpc-status"]).toBe(`${Code.DeadlineExceeded}`);
+    // Not by the time limit of requests, which comes later.
+    expect(end["grpc-message"]).toBe("the operation timed out");
     session.destroy();
   },
 );

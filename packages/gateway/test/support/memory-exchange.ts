@@ -46,6 +46,7 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
       for (const chunk of body) sink.push(chunk);
       return await sink.end();
     },
+    stopReading() {},
     async *chunks() {
       yield* body;
     },
