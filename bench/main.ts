@@ -38,7 +38,7 @@ const parts: Record<PartName, Part> = {
 const folder = fileURLToPath(new URL("results", import.meta.url));
 
 // With an explicit exit, so that no server and no store is left behind.
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 
 const flags = parse(process.argv.slice(2));
 if (flags !== undefined) await run(flags);

@@ -12,7 +12,7 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
   const server = await startPostgres({ settings, isTemplate: process.platform !== "win32" });
   process.env[variable] = String(server.port);
   // Otherwise vitest would end without its teardown.
-  process.once("SIGTERM", () => process.exit(143));
+  process.on("SIGTERM", () => process.exit(143));
   return async () => await server[Symbol.asyncDispose]();
 }
 
