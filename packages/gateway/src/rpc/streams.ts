@@ -105,7 +105,14 @@ export async function* untilAborted<T>(
   const iterator = items[Symbol.asyncIterator]();
   // A single promise would keep references to every item until it settles.
   let giveUp: ((reason: unknown) => void) | undefined;
-  const listener = { handleEvent: () => giveUp?.(cancellation.reason) };
+  // It may still be running. Do not wait for it.
+  const leave = () => void iterator.return?.().catch(() => {});
+  const listener = {
+    handleEvent() {
+      giveUp?.(cancellation.reason);
+      leave(); // nobody may ask for more, and the rest of a body must be discarded
+    },
+  };
   cancellation.addEventListener("abort", listener);
   try {
     for (;;) {
@@ -120,7 +127,6 @@ export async function* untilAborted<T>(
     }
   } finally {
     cancellation.removeEventListener("abort", listener);
-    // It may still be running. Do not wait for it.
-    void iterator.return?.().catch(() => {});
+    leave();
   }
 }

@@ -178,4 +178,18 @@ describe("a client that streams", () => {
     connection.write("0\r\n\r\n");
     await connection.until("the answer", (bytes) => bytes.includes('{"count":"500"}'));
   });
+
+  test("sends the rest, although the method has asked for the first message alone", async () => {
+    await using gateway = await openShelves({
+      async importVolumes(requests) {
+        await requests[Symbol.asyncIterator]().next();
+        return {};
+      },
+    });
+    using connection = await openRawConnection(gateway.port);
+    const line = `{"title":"${"a".repeat(99_987)}"}\n`;
+    connection.write(head + `${line.length.toString(16)}\r\n${line}\r\n`.repeat(200));
+    connection.write("0\r\n\r\nGET /v1/nothing HTTP/1.1\r\nHost: a\r\n\r\n");
+    await connection.until("the next answer", (bytes) => bytes.includes("HTTP/1.1 404"));
+  });
 });
