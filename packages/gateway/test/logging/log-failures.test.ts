@@ -93,6 +93,8 @@ test("causes are told, each with its stack; those that go round come to an end",
   const inner = new Error("inner");
   const outer = new Error("outer", { cause: inner });
   expect(describeError(outer).stack).toBe(`${outer.stack}\ncaused by: ${inner.stack}`);
+  const odd = new Error("odd", { cause: "a text" });
+  expect(describeError(odd).stack).toBe(odd.stack);
   const error = new Error("round");
   error.cause = error;
   expect(describeError(error).stack.split("caused by: ")).toHaveLength(8);

@@ -47,6 +47,16 @@ test.each([
   expect(namesOf(paths[path].get)).toEqual(names);
 });
 
+test.each([
+  ["/v1/{name}", { type: "string", minLength: 1 }],
+  ["/v1/{name=shelves/*}", { type: "string", minLength: 1, pattern: "^[^/]+$" }],
+])("a segment is never empty: %s", (template, schema) => {
+  const [{ get: found }] = Object.values<Any>(
+    documentOf(describeAll({ Get: get(template) })).paths,
+  );
+  expect(found.parameters[0].schema).toEqual(schema);
+});
+
 test("a nested field has no dot in its name", () => {
   const document = documentOf(
     describeAll({ Get: get("/v1/{volume.id}") }, UpdateVolumeRequestSchema),
@@ -108,11 +118,10 @@ describe("HTTP methods:", () => {
   });
 
   test.each<[kind: string, openapi: "3.1" | "3.2", item: object]>([
-    [
-      "SEARCH",
-      "3.1",
-      { description: "OpenAPI 3.1 cannot describe the method SEARCH here: Described_Find." },
-    ],
+    ...["SEARCH", "QUERY"].map((kind): [string, "3.1", object] => {
+      const description = `OpenAPI 3.1 cannot describe the method ${kind} here: Described_Find.`;
+      return [kind, "3.1", { description }];
+    }),
     ["SEARCH", "3.2", { additionalOperations: { SEARCH: { operationId: "Described_Find" } } }],
     ["QUERY", "3.2", { query: { operationId: "Described_Find" } }],
   ])("%s in %s", (kind, openapi, item) => {

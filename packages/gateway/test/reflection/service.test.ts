@@ -12,6 +12,8 @@ import {
   type FileDescriptorProto,
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type,
 } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
@@ -101,6 +103,8 @@ describe.each(openProtocols.filter(({ version }) => version === "2"))("over $nam
   });
 });
 
+const text = { type: Type.STRING, label: Label.OPTIONAL };
+
 /** A file of one name, of which each upstream of a proxy has its own, and a type that it imports. */
 function serviceOf(package_: string): DescService {
   const proto = (name: string, rest: MessageInitShape<typeof FileDescriptorProtoSchema>) =>
@@ -108,7 +112,11 @@ function serviceOf(package_: string): DescService {
   const type = `.${package_}.Type`;
   const method = { name: "Call", inputType: type, outputType: type };
   const file = [
-    proto("types.proto", { messageType: [{ name: "Type" }] }),
+    proto("types.proto", {
+      syntax: "proto2",
+      messageType: [{ name: "Type", extensionRange: [{ start: 1, end: 10 }] }],
+      extension: [3, 4].map((number) => ({ name: `of${number}`, number, extendee: type, ...text })),
+    }),
     proto("google/own.proto", {}),
     proto(`${package_}.proto`, { package: "both", messageType: [{ name: "Both" }] }),
     proto("service.proto", {
@@ -141,6 +149,10 @@ test.each([ServerReflection, alpha])(
       ["two.proto", "both", []],
       ["types~2.proto", "two", []],
       ["one.proto", "both", []],
+    ]);
+    const extended: Question = { case: "allExtensionNumbersOfType", value: "one.Type" };
+    expect(await ask(named.origin, [extended])).toMatchObject([
+      { value: { extensionNumber: [3, 4] } },
     ]);
   },
 );

@@ -64,6 +64,11 @@ describe("body, query and path each set their fields:", () => {
     [{ path: { int64: "a" } }, "int64", notInt64],
     [{ path: { bool: "1" } }, "bool", "must be true or false"],
     [{ path: { "child.string": "a" }, bodyField: "*", body: '{"child":[]}' }, "child", notObject],
+    [{ path: { "child.string": "a" }, bodyField: "child", body: "1" }, "child", notObject],
+    ...["null", "1", "[]"].map((body): [Sent, string, string] => [
+      { path: { string: "a" }, bodyField: "*", body },
+      ...(["", notObject] as const),
+    ]),
     [
       { path: { "child.int64": "1" }, body: '{"int64":"a"}', bodyField: "child" },
       "child.int64",

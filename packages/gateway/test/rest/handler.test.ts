@@ -1,4 +1,5 @@
-import type { DescMessage, JsonValue, MessageInitShape } from "@bufbuild/protobuf";
+import type { DescMessage, JsonValue, Message, MessageInitShape } from "@bufbuild/protobuf";
+import { StructSchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { gatewayNodeAdapter, RuleError } from "../../src/index.ts";
@@ -220,6 +221,19 @@ test.each<
 ])("jsonOptions apply to REST as to Connect: %s", async (_what, jsonOptions, output, expected) => {
   const answer = await sendToDescribed({ pattern: get }, output, { jsonOptions });
   expect(answer).toMatchObject({ status: 200, json: expected });
+});
+
+test.each<[body: string | undefined, status: number, json: JsonValue]>([
+  [undefined, 200, {}],
+  ['{"a":[1]}', 200, { a: [1] }],
+  ["[]", 400, expect.anything()],
+])("a Struct of the body %s: %i", async (body, status, expected) => {
+  const rule: Rule = { pattern: { case: "post", value: "/v1/call" }, body: "*" };
+  const method = describeMethod(StructSchema, rule);
+  const routes = (router: ConnectRouter) => router.rpc(method, ((one: Message) => one) as never);
+  await using gateway = await openGateway({ routes });
+  const response = await gateway.send({ path: "/v1/call", ...(body && { body, headers: json }) });
+  expect([response.status, jsonOf(response)]).toEqual([status, expected]);
 });
 
 const bad = { pattern: { case: "get", value: "/v1/{a" } } as const;

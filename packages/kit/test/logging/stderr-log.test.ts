@@ -13,7 +13,7 @@ function run(script: string) {
 
 test("a line is JSON where no terminal is, with the cause under err", () => {
   const { stderr } = run(
-    'log.warn("50%d", Object.assign(new TypeError("why"), { of: "Ada" })); log.info("on".repeat(1e5));',
+    'log.warn("50%d", Object.assign(new TypeError("why"), { of: "Ada" })); log.info("on".repeat(1e5)); log.error("odd", "no error");',
   );
   const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
   const stack = expect.stringMatching(/^TypeError: why\n +at /);
@@ -21,6 +21,7 @@ test("a line is JSON where no terminal is, with the cause under err", () => {
   expect(lines.map((line): unknown => JSON.parse(line))).toEqual([
     { level: "warn", time, msg: "50%d", err: { type: "TypeError", message: "why", stack } },
     { level: "info", time, msg: "on".repeat(1e5) },
+    { level: "error", time, msg: "odd" },
   ]);
 });
 

@@ -129,6 +129,7 @@ describe("requests", () => {
       [client.deleteVolume({ name: "" }), "name must be set"],
       [client.deleteVolume({ name: "shelves//volumes/b" }), "name must be set, and match"],
       [upload({ contentType: "text/plain\r\nx-admin: 1" }), "contentType must be"],
+      [client.uploadVolume({ name }), "content must be set: it is the body"],
       [upload({ extensions: [{}] }), "extensions have no place in a body"],
     ] as const) {
       const error = await failureOf(call);
@@ -176,6 +177,24 @@ describe("requests", () => {
     const error = await failureOf(client.createVolume({}));
     expect(error.code).toBe(Code.Unimplemented);
     expect(error.message).toContain("CreateVolume: it has no google.api.http rule");
+  });
+
+  const nested = { child: { string: "a", child: { int64: 1n } }, stringByString: {} };
+  test.each([
+    ["/x/{int64}/{bool}/{genre}", {}, "/x/0/false/0"],
+    ["/x/{child.int64}", { child: { int64: 0n } }, "/x/0"],
+    ["/x/{int64}", nested, "/x/0?child.string=a&child.child.int64=1"],
+    ["/x/{child.string}", nested, "/x/a?child.child.int64=1"],
+  ])("by the rule %s, of %o: %s", async (value, message, target) => {
+    const { parent } = describeMethod(EveryFieldSchema, { pattern: { case: "get", value } });
+    const sent: unknown[] = [];
+    const fetch = async (url: unknown) => {
+      sent.push(url);
+      return Response.json({});
+    };
+    const client = createClient(parent, createRestTransport({ baseUrl: "http://a", fetch }));
+    await (client as unknown as ReturnType<typeof ownClient>).call(message);
+    expect(sent).toEqual([`http://a${target}`]);
   });
 
   test.each([
