@@ -58,6 +58,7 @@ test.each<[answer: string | undefined, hasShards: boolean, object | undefined]>(
   [undefined, true, undefined],
   ["on on off", false, undefined],
   ["on on off", true, notDurable],
+  ["on on local", true, notDurable],
   ["off on on", false, notDurable],
   ["on off on", true, notDurable],
 ])("a node that answers %s, with shards: %s", async (answer, hasShards, failure) => {

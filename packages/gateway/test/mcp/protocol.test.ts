@@ -339,6 +339,7 @@ test.each([
   [{ tools: ["library.v1.Nothing"] }, "mcp.tools: library.v1.Nothing is not served"],
   [{ tools: [] }, "mcp.tools: no method is named"],
   [{ tools: [`${tools[0]}/ImportVolumes`] }, "takes a stream"],
+  [{ tools, streamBytesMax: 0 }, "mcp.streamBytesMax must be a whole number from 1"],
   [{ tools, schemas: "short" as "plain" }, "mcp.schemas must be one of full, plain: short"],
   [{ tools, authorization: { resource: "/mcp", issuers: [] } }, "must be a URL"],
   [{ tools, hints: { [tools[0] ?? ""]: {} } }, "mcp.hints: library.v1.CatalogService is no tool"],
