@@ -12,7 +12,7 @@ export const authSettings = {
     secret: "whole",
     check: findTokenProblem,
   }),
-  jwksUrl: text("Accept JWTs signed by a key of this set", {
+  jwksUrl: text("Accept JWTs signed by a key of this JWKS", {
     placeholder: "url",
     // A URL with a password is rejected, without showing the password.
     secret: "password",

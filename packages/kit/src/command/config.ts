@@ -20,7 +20,7 @@ export function createConfigCommand<Options, Settings>(
     .description("Show every setting, its value (secrets hidden) and its source.")
     .action((_: Flags, own: Command) => showSettings(program, flagsOf(own)));
   addSettingFlags(program, command.command("check"))
-    .description("Exit with 0 if a start accepts the settings, else with 2 and every problem.")
+    .description("Exit with 0 if the settings are valid, else with 2 and every problem.")
     .action(async (_: Flags, own: Command) => {
       const { settings, use } = await readSettings(program, flagsOf(own));
       await use(async () => assertFiles(settings));

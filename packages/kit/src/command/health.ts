@@ -16,7 +16,7 @@ export function createHealthCommand<O extends Options>(program: Program<O, unkno
   const used = ["host", "port", "tls-cert", "tls-client-ca", "admin-host", "admin-port"];
   return addSettingFlags(program, new Command("health"), ...used)
     .description(
-      "Exit with 0 if the server of these settings answers /healthz with 200, else with 1.",
+      "Exit with 0 if the server with these settings returns 200 for /healthz, else with 1.",
     )
     .action(async (_: Flags, own: Command) => {
       const { options } = await readSettings(program, flagsOf(own), ...used);
@@ -57,6 +57,6 @@ async function findProblem({ host, port, isTls }: ReturnType<typeof placeOf>) {
     return statusCode === 200 ? undefined : `/healthz answers ${statusCode}${hint}`;
   } catch (error) {
     if (signal.aborted) return `/healthz does not answer within ${answerTimeoutMs / 1000} s`;
-    return `/healthz cannot be asked: ${(error as Error).message}`;
+    return `cannot request /healthz: ${(error as Error).message}`;
   }
 }

@@ -39,7 +39,7 @@ const rates = { min: 0, max: 100_000 };
 export const common = {
   listener: {
     host: address("Address to listen on"),
-    port: number("Port; 0 picks a free one and prints it", { ...ports, default: 8080 }),
+    port: number("Port to listen on; 0 picks a free one", { ...ports, default: 8080 }),
   },
   tls: {
     certFile: file("Certificate chain in PEM; enables TLS. Reloaded when it changes", {
@@ -47,7 +47,7 @@ export const common = {
     }),
     keyFile: file("Its private key in PEM", { name: "tls-key" }),
     clientCaFile: file(
-      "Clients need a certificate that a CA in this file signed (mTLS). PEM; reloaded too",
+      "Require client certificates signed by a CA in this PEM file (mTLS). Reloaded too",
       { name: "tls-client-ca" },
     ),
   },
@@ -60,7 +60,7 @@ export const common = {
     }),
     headerBytesMax: bytes("Largest request headers", { default: headerBytesMax }),
     requestTimeoutMs: milliseconds(
-      "Time for request headers. In each such time, a body needs 240 bytes/s",
+      "Time for request headers. During each such time, 240 bytes/s of a body must arrive",
       { default: requestTimeoutMs },
     ),
     idleTimeoutMs: milliseconds("How long a connection may be idle", { default: idleTimeoutMs }),

@@ -20,9 +20,9 @@ import type { UpstreamPlace } from "./upstream-place.ts";
 /** Runs one command line, without the program's name. Never throws. */
 export async function runCommand(args: readonly string[]): Promise<number> {
   const program = new Command(proxyProgram.name)
-    .description("Serves gRPC servers by REST, Connect, gRPC-Web and gRPC, on one port.")
+    .description("A proxy in front of gRPC servers: REST, Connect, gRPC-Web and gRPC on one port.")
     .version(version, "-v, --version")
-    .option("--stdio", "serve MCP on standard input and output, and no port; needs --mcp")
+    .option("--stdio", "serve MCP on standard input and output instead of a port; needs --mcp")
     .option("--check", "print what would be served and what is wrong, and exit with 0 or 1")
     .enablePositionalOptions()
     .argument("[word]")
@@ -38,8 +38,8 @@ export async function runCommand(args: readonly string[]): Promise<number> {
 }
 
 const notes = `
-More settings are variables and keys of the file. To list them: config show.
-For example:
+More settings have no flag, only a variable and a key of the file. To list all: config show.
+Example:
 
   connect-gateway-proxy --upstream http://127.0.0.1:50051 --reflection`;
 

@@ -20,7 +20,7 @@ const { bodyBytesMax, bodyBudgetBytes, requestTimeoutMs, ...otherLimits } = kit.
 
 export const schema = {
   upstreams: kit.list(
-    "Server: `http://HOST:PORT`, `https://` or `unix:PATH`; not gRPC: `rest+http://`, `connect+…`, `grpc-web+…`. Repeat it",
+    "Server of gRPC: `http://HOST:PORT`, `https://…` or `unix:PATH`. Of others: `rest+http://…`, `connect+…`, `grpc-web+…`. Repeatable",
     {
       name: "upstream",
       placeholder: "[SERVICE=]URL",
@@ -29,9 +29,9 @@ export const schema = {
         urls.some(hasCredentials) ? "must not contain a user name or password" : undefined,
     },
   ),
-  descriptors: kit.file("The services, as a descriptor set: `buf build -o FILE`"),
-  reflection: kit.off("The services, from the upstreams' server reflection"),
-  reflectionIntervalMs: kit.milliseconds("How often the upstreams are asked for their services", {
+  descriptors: kit.file("Read the services from this descriptor set, made by `buf build -o FILE`"),
+  reflection: kit.off("Read the services from the upstreams' server reflection"),
+  reflectionIntervalMs: kit.milliseconds("How often reflection reads the services again", {
     name: "reflection-interval",
     default: 300_000,
   }),
@@ -50,7 +50,7 @@ export const schema = {
   }),
   tls: kit.common.tls,
   upstreamCa: fileOfService(
-    "Certificates to trust of https upstreams, in PEM; with `SERVICE=`, of that one",
+    "Certificates to trust for https upstreams, in PEM; with `SERVICE=`, for that one",
   ),
   upstreamCert: fileOfService("Client certificate for the upstreams (mTLS)"),
   upstreamKey: fileOfService("Its private key in PEM"),
@@ -58,12 +58,12 @@ export const schema = {
     "Name that the upstreams' certificate must have, if not the host of the URL",
   ),
   upstreamAuthority: nameOfService(
-    "What `:authority` says to the upstreams, if not the host and port of the URL",
+    "The `:authority` to send to the upstreams, if not the host and port of the URL",
   ),
   upstreamHeaders: fileOfService(
-    "Headers of each call to the upstreams, such as API keys: a line `NAME: VALUE` each",
+    "Headers to send to the upstreams, such as API keys: one line `NAME: VALUE` each",
   ),
-  reflectionHeaders: fileOfService("The same for reflection and health checks alone"),
+  reflectionHeaders: fileOfService("The same, only for reflection and health checks"),
   ...kit.inFileOnly({
     upstreamQuietMs: kit.milliseconds(
       "How long an upstream that owes a response may be silent before it is probed",
@@ -82,13 +82,13 @@ export const schema = {
     { check: findHeaderProblem },
   ),
   corsCredentials: kit.off("Those pages may send cookies and client certificates"),
-  mcp: kit.list("Offer these methods to language models at `/mcp`; alone, or `on`: all", {
+  mcp: kit.list("Offer these methods to language models at `/mcp`; `on`, or no value: all", {
     placeholder: "SERVICE[/METHOD]",
     isBareFlag: true,
   }),
   ...kit.inFileOnly({
     mcpSchemas: kit.choice(
-      "`plain`: schemas of tools without `$ref`, `anyOf` and `not`, which some models refuse",
+      "`plain`: schemas of tools without `$ref`, `anyOf` and `not`, which some models reject",
       ["full", "plain"],
       { default: "full" },
     ),
@@ -124,7 +124,7 @@ export const schema = {
       check: findTimeoutProblem,
     }),
     maxTimeoutMs: kit.milliseconds(
-      "Longest deadline of a client. A longer one is refused; 0: any",
+      "Longest deadline of a client. Longer ones are rejected; 0: any",
       { min: 0 },
     ),
   }),
@@ -137,7 +137,7 @@ export const schema = {
       "int64-numbers",
       "REST writes 64-bit integers as numbers, which most readers round past 2^53",
     ),
-    zeroValues: restSwitch("zero-values", "JSON has fields that are zero or empty, too"),
+    zeroValues: restSwitch("zero-values", "JSON includes fields that are zero or empty"),
     problemJson: restSwitch("problem-json", "REST errors are `application/problem+json`, RFC 9457"),
     etag: restSwitch("etag", "GET and HEAD over REST have an ETag"),
     ignoreQueryParameters: kit.list("Query parameters that are not for the service: `key,utm_*`", {

@@ -82,7 +82,7 @@ test.skipIf(!hasOpenssl)("where clients need a certificate, it asks the admin po
 });
 
 test.each([
-  ["health --port 1", 1, /^connect-gateway-proxy: \/healthz cannot be asked: .*REFUSED.*:1\n$/],
+  ["health --port 1", 1, /^connect-gateway-proxy: cannot request \/healthz: .*REFUSED.*:1\n$/],
   ["health --port 0", 2, /^connect-gateway-proxy: set --port to the one that the server printed/],
   ["token revoke a b", 2, /too many arguments for 'revoke'/],
   ["helth", 2, /^connect-gateway-proxy: unknown command 'helth'; give flags alone\n$/],
