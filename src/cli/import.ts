@@ -103,7 +103,7 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
     report(end, plantImport.state, rejects.place, { what, url, done });
   } catch (error) {
     if (error instanceof FormatError) {
-      const far = howFar(plantImport.state, done, "once the file is right, ");
+      const far = howFar(plantImport.state, done, "fix the file, then ");
       throw new CommandFailure(1, `${file}: ${error.message}; ${far}`);
     }
     throw error instanceof Error && "syscall" in error ? cannot("read", file, error) : error;
@@ -186,5 +186,5 @@ function report(
 
 function howFar(state: ImportState, done: string, when = ""): string {
   const { stored, rejected, firstOpenLine } = state;
-  return `${done} ${count(stored, "row")}, rejected ${rejected}, finished all before line ${firstOpenLine}; ${when}run the same command again${rejected > 0 ? " with --force" : ""}: it reads the whole file again, which is safe`;
+  return `${done} ${count(stored, "row")}, rejected ${rejected}, finished all rows before line ${firstOpenLine}; ${when}run the same command again${rejected > 0 ? " with --force" : ""}: it reads the whole file again, which is safe`;
 }

@@ -30,4 +30,4 @@ export function createMcpCommand(): Command {
 
 const notes = `
 It ends with its input, or with exit code 1 when the store fails for good. Logs go to standard error. It
-needs no token: whoever can start it can write to the store. Others may use the store meanwhile.`;
+needs no token: anyone who can start it can write to the store. A server may use the store meanwhile.`;

@@ -19,8 +19,8 @@ export function parseStoreUrl(url: string): StoreLocation {
   const parse = engines.get(scheme);
   if (parse !== undefined) return parse(url.slice(scheme.length + 1));
   const found = scheme === "" ? "the store URL has no scheme" : `no store is called "${scheme}"`;
-  const forms = "sqlite:PATH, postgres://USER:PASSWORD@HOST:PORT/DATABASE";
-  throw new SettingsError([{ setting: "store", problem: `${found}; there is: ${forms}` }]);
+  const forms = "sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE";
+  throw new SettingsError([{ setting: "store", problem: `${found}; use ${forms}` }]);
 }
 
 /** The URL without secrets. @throws {SettingsError} */

@@ -78,7 +78,7 @@ test.skipIf(process.platform !== "linux")("a second server is told, and by a che
   expect([first.stderr.text, ...failed((await run()).stdout)], "of one").toEqual([""]);
   await using second = await spawnServer(options);
   const { pid } = first.process;
-  await second.stderr.until(new RegExp(`another server has ${database} open, .*: process ${pid} `));
+  await second.stderr.until(new RegExp(`another server has ${database} open; .*: process ${pid} `));
   const { code, stdout } = await run();
   expect(code).toBe(0);
   expect(failed(stdout)).toEqual([

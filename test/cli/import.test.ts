@@ -184,7 +184,7 @@ test.each(["plants.ndjson.gz", "plants.ndjson"])("gzip is read by bytes, as %s",
 });
 
 test.each([
-  ["cut.csv.gz", member.subarray(0, -9), /gzip data is damaged: .*is right, run /],
+  ["cut.csv.gz", member.subarray(0, -9), /gzip data is damaged: .*fix the file, then run /],
   ["empty.csv.gz", "", /empty\.csv\.gz is empty, not gzip/],
   ["zeros.csv.gz", Buffer.concat([member, zeros, member]), /gzip data is followed by .*run the s/],
   ["odd.csv", "1,a,\n", /\S+odd\.csv: the first line of CSV must name.*stored 0 rows/],
@@ -293,7 +293,7 @@ test("a signal ends it in order, and it says how far it came", async () => {
   child.process.kill("SIGINT");
   expect(await within("its end", child.exited)).toEqual({ code: 1, signal: null });
   expect(child.stderr.text).toMatch(
-    /^plant-store: interrupted; stored 2 rows, rejected 0, finished all before line 3; [^\n]+\n$/,
+    /^plant-store: interrupted; stored 2 rows, rejected 0, finished all rows before line 3; [^\n]+\n$/,
   );
 });
 

@@ -45,8 +45,8 @@ function writeJournal(path: string): void {
 
 describe("a store URL", () => {
   test.each<[string, RegExp]>([
-    ["", /no scheme; there is: sqlite:PATH/],
-    ["mysql://root:secret@host/plants", /no store is called "mysql"; there is: sqlite:PATH/],
+    ["", /no scheme; use sqlite:PATH/],
+    ["mysql://root:secret@host/plants", /no store is called "mysql"; use sqlite:PATH/],
     ["sqlite:", /names no file/],
     ["sqlite:///plants.db", /without \/\//],
     ["sqlite::memory:", /keeps nothing/],

@@ -25,7 +25,7 @@ export async function* checkDatabase(path: string): AsyncGenerator<Finding, void
     yield checkLog(file);
     const servers = describeUsers(file, "servers");
     if (servers.includes(",")) {
-      yield finding("warn", "servers", `several have it open, run one for each file${servers}`);
+      yield finding("warn", "servers", `several have it open; run one for each file${servers}`);
     }
     using db = openForReading(file);
     yield* checkOpen(db, file);

@@ -71,7 +71,7 @@ function sizeOf(path: string): number {
 }
 
 function foreign(path: string, what: string): StoreOpenError {
-  const problem = `${path} ${what}; it was left untouched, name another file in the store URL`;
+  const problem = `${path} ${what}; it was not changed; name another file in the store URL`;
   return new StoreOpenError("foreign", problem);
 }
 

@@ -13,7 +13,7 @@ export function tellOfUsers(
 ): (waitingPages: number) => void {
   const servers = describeUsers(path, "servers");
   if (servers !== "") {
-    onNotice?.(`another server has ${path} open, run one for each file${servers}`);
+    onNotice?.(`another server has ${path} open; run one server for each file${servers}`);
   }
   let isLong = false;
   return (waitingPages) => {
@@ -23,7 +23,7 @@ export function tellOfUsers(
     const readers = describeUsers(path, "readers");
     onNotice?.(
       isLong
-        ? `the log of ${path} grows, because a program reads the store for long${readers}`
+        ? `the log of ${path} grows, because a program keeps reading the store${readers}`
         : `the log of ${path} has been copied to the store`,
     );
   };
