@@ -142,13 +142,18 @@ export abstract class NodeExchange implements Exchange {
   #read(): void {
     const { source } = this;
     let extraBytes = this.hasBody ? requestBytes : 0;
+    const resolve = (read: unknown) => {
+      this.reading?.resolve(read);
+      this.reading = undefined;
+    };
     const end = () => {
       if (this.isClosed) return; // its close is still to come
       // As many bytes of the body are counted with the request.
       if (extraBytes > 0) this.held?.give(extraBytes);
       try {
-        this.reading?.resolve(this.reading.sink.end());
-        this.reading = undefined;
+        const read = this.reading?.sink.end();
+        if (read instanceof Promise) read.then(resolve, (error) => this.#fail(error));
+        else resolve(read);
       } catch (error) {
         this.#fail(error);
       }

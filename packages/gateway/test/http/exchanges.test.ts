@@ -133,6 +133,20 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
     if (isHttp1) await expect.poll(() => requests[1]?.readableFlowing).toBe(true); // the rest
   });
 
+  test("a body that is still decompressed is left where its call is aborted", async () => {
+    const { send } = await open(way, (exchange) => {
+      const reason = new Error("its deadline has passed");
+      const end = () => {
+        setImmediate(() => exchange.stopReading(reason));
+        return new Promise(() => {});
+      };
+      exchange.readBody({ push: () => undefined, end }).catch((error: unknown) => {
+        exchange.respond({ status: 200, header: {}, body: String(error === reason) });
+      });
+    });
+    expect((await within("the answer", send({ body: "a" }))).body.toString()).toBe("true");
+  });
+
   test.skipIf(isFetch)("a client that has left is answered no more", async () => {
     const gone = Promise.withResolvers<Served>();
     const { port } = await open(way, (exchange) => {
