@@ -39,22 +39,17 @@ export function findFieldPath(
   return undefined;
 }
 
+/** The field with the longest name that the text is, or that a dot or a bracket follows there. */
 function longestName(message: DescMessage, text: string, kinds: readonly ("jsonName" | "name")[]) {
   let longest: { field: DescField | undefined; length: number } = { field: undefined, length: 0 };
   for (const kind of kinds) {
     for (const field of message.fields) {
-      const length = lengthIn(text, field[kind]);
-      if (length > longest.length) longest = { field, length };
+      const { length } = field[kind];
+      const isThere = text.startsWith(field[kind]) && ".[".includes(text[length] ?? ".");
+      if (isThere && length > longest.length) longest = { field, length };
     }
   }
   return longest;
-}
-
-/** The length of the name if the text is the name or continues after it; otherwise 0. */
-function lengthIn(text: string, name: string): number {
-  if (!text.startsWith(name)) return 0;
-  const next = text[name.length];
-  return next === undefined || next === "." || next === "[" ? name.length : 0;
 }
 
 export function findField({ fields }: DescMessage, name: string): DescField | undefined {
