@@ -70,7 +70,8 @@ export function createHttp1Server(
     if (before !== undefined && !server.listening) before.shouldKeepAlive = true;
     socket[lastResponse] = response;
     // Node loses a request that comes in one piece with the end of one that asks for an upgrade.
-    if (headers.upgrade && request.method !== "GET" && response.shouldKeepAlive) {
+    const hasBody = headers["transfer-encoding"] ?? Number(headers["content-length"]) > 0;
+    if (hasBody && headers.upgrade && response.shouldKeepAlive) {
       response.shouldKeepAlive = false;
       request.once("end", () => (response.shouldKeepAlive = server.listening));
     }

@@ -148,8 +148,10 @@ describe("an HTTP/1.1 connection", () => {
     const more = `Host: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: ${protocol}\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n`;
     connection.write(post(volume, { more }));
     expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
+    connection.write(`POST /nowhere HTTP/1.1\r\n${more}Content-Length: 0\r\n\r\n`);
+    expect((await responses(connection, 2))[1]?.headers.get("connection")).not.toBe("close");
     connection.write(postBy("{}", { more }).slice(0, -1)); // Node would lose what follows it
-    expect((await responses(connection, 2))[1]?.headers.get("connection")).toBe("close");
+    expect((await responses(connection, 3))[2]?.headers.get("connection")).toBe("close");
   });
 
   test("ends the call of a quiet stream with the answer to HEAD, and continues", async () => {
