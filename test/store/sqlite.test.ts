@@ -86,7 +86,7 @@ test("a log that grows for a reader is told, and when it is copied", async () =>
   const large = { ...plantOf(0), name: "x".repeat(1_000_000) };
   for (let id = 0n; id < 70n; id++) await store.create({ ...large, id });
   await expect.poll(() => notices).toHaveLength(1);
-  expect(notices[0]).toMatch(/^the log of .*plants\.db grows, because a program reads/);
+  expect(notices[0]).toMatch(/^the log of .*plants\.db grows, because a program keeps reading/);
   expect(logChanged.mock.lastCall?.[0]).toBeGreaterThan(70_000_000);
   reader.exec("COMMIT");
   for (let id = 70n; id < 72n; id++) await store.create({ ...large, id });
