@@ -8,7 +8,7 @@ import { logFailures } from "connect-gateway/logging";
 import { createMcp, type Mcp } from "connect-gateway/mcp";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import type { PlantStore } from "../plant.ts";
-import { assertRoom, createPlantService } from "../service.ts";
+import { createPlantService } from "../service.ts";
 import type { ServerSettings } from "./settings.ts";
 import { version } from "./version.ts";
 
@@ -37,7 +37,6 @@ export function createMcpHandler(
   return gatewayFetchHandler({
     routes: (router) => router.service(PlantService, createPlantService(store)),
     mcp: createTools(settings),
-    admit: () => assertRoom(store),
     interceptors: [logFailures(log), requireFields],
     readMaxBytes: limits.bodyBytesMax,
     readMaxValues: limits.messageValuesMax,

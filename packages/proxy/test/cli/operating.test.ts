@@ -113,9 +113,11 @@ test.each([
   "timeout-ms: 50\nmax-timeout-ms: 60000\nrest-etag: on",
   "method-timeouts-ms: library.v1.CatalogService=60000,library.v1.CatalogService/GetVolume=50",
 ])("a call whose client sets no deadline has that of %s", async (yaml) => {
-  await using server = await open({ yaml });
+  const seen: Headers[] = [];
+  await using server = await open({ yaml, upstream: catalogOf(seen) });
   const answer = server.get("/v1/shelves/a/volumes/1");
   expect((await within("the answer", answer)).status).toBe(504);
+  expect(seen[0]?.get("grpc-timeout")).toMatch(/^\d\dm$/);
   // A stream may take longer.
   expect((await server.get("/v1/shelves/a/volumes:watch")).status).toBe(200);
   if (!yaml.includes("max-timeout-ms")) return;
