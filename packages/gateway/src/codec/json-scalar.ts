@@ -139,7 +139,7 @@ export function integerFromDecimal(source: string): string | undefined {
   const shift = Number(exponent) - fraction.length;
   if (digits.length + shift > 20) return undefined;
   if (shift >= 0) return `${sign}${digits}${"0".repeat(shift)}`;
-  if (-shift >= digits.length || /[^0]/.test(digits.slice(shift))) return undefined;
+  if (/[^0]/.test(digits.slice(shift))) return undefined;
   return `${sign}${digits.slice(0, shift)}`;
 }
 
