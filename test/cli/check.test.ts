@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { createToken } from "connect-gateway-kit/auth/token-file";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { memoryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { describeUsers } from "../../src/store/sqlite/users.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { openDatabase } from "../store/postgres/fresh.ts";
 import { damageLeaf, placeKinds, seed } from "../store/reader-places.ts";
@@ -84,6 +85,7 @@ test.skipIf(process.platform !== "linux")("a second server is told, and by a che
   expect(failed(stdout)).toEqual([
     expect.stringMatching(/^warn {2}servers .*run one for each file: process \d+ .*, process \d+ /),
   ]);
+  await expect.poll(() => describeUsers(database, "readers")).toBe("");
 });
 
 test("the log that a crash has left stays as it is", async () => {

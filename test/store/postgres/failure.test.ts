@@ -74,6 +74,11 @@ test.each([
   expect(isSilent(error)).toBe(quiet);
 });
 
+test("all hosts are named that cannot be connected to, each with its reason", () => {
+  const { message } = noHost(silent, serverError("57P03"));
+  expect(message).toBe("cannot connect to h0 (ConnectionLost), h1 (57P03)");
+});
+
 test.each<[Obstacle, states: string, readonly unknown[]]>([
   ["unreachable", "08006 53300 57P01 57P02 57P03", [silent, noHost(silent, silent)]],
   ["read_only", "25006", [new StoreOpenError("inaccessible", "")]],

@@ -35,7 +35,8 @@ const integerTypes: readonly IntegerType[] = [
 describe("JSON is read as", () => {
   test.each(integerTypes)("$field from $min to $max", ({ field, bits, min, max }) => {
     for (const value of [min, max]) {
-      for (const json of [`${value}`, `${value}.0`, `${value * 10n}e-1`, `"${value}"`]) {
+      const long = bits === 32 ? [`"${`${value}.`.padEnd(40, "0")}"`] : [];
+      for (const json of [`${value}`, `${value}.0`, `${value * 10n}e-1`, `"${value}"`, ...long]) {
         const message = read(EveryFieldSchema, `{"${field}":${json}}`);
         expect(message[field], json).toBe(bits === 32 ? Number(value) : value);
       }

@@ -70,6 +70,14 @@ describe.each(["full", "plain"] as const)("%s schemas", (schemas) => {
   );
 });
 
+test("where it contains itself, a message is any object in a plain schema", async () => {
+  const { tools } = await offer(FieldService, { schemas: "plain" });
+  const any = { properties: { child: { type: "object" } } };
+  const echo = tools.find(({ name }) => name === "echo");
+  expect(echo).toMatchObject({ inputSchema: { properties: { child: any } } });
+  expect(echo).not.toHaveProperty("inputSchema.properties.child.properties.child.properties");
+});
+
 test("tools have the comments of the protos, and else their names", async () => {
   expect((await offer(CatalogService, { descriptors: compiledProtos() })).tools[0]).toMatchObject({
     ...{ name: "get_volume", title: "Get volume" },
@@ -120,7 +128,14 @@ test("the server takes what the schema does, and answers as the schemas say", as
 });
 
 test("a message whose JSON is no object is the member `value`, which has no other beside it", async () => {
-  const { call } = await offer(BookService);
+  const { tools, call } = await offer(BookService);
+  const { inputSchema } = tools.find(({ name }) => name === "keep_value") ?? {};
+  const allows = validatorOf(inputSchema ?? {});
+  expect([{ value: 1 }, {}, { value: 1, other: 2 }].map((one) => allows(one))).toEqual([
+    true,
+    false,
+    false,
+  ]);
   const { isError, content } = await call("keep_value", { value: 1, other: 2 });
   expect(isError).toBe(true);
   expect(JSON.stringify(content)).toMatch(/other.*is not a known field/);

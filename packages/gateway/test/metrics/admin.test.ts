@@ -43,6 +43,7 @@ test.each([
   ["localhost", "127.0.0.1:9464", 200],
   ["localhost", "LOCALHOST:9464", 200],
   ["localhost", "a.localhost", 200],
+  ["localhost", "a.localhost.", 200],
   ["localhost", "plant-store:9464", 200],
   ["metrics.example", "metrics.example:9464", 200],
   ["Metrics.example", "metrics.example", 200],
@@ -89,6 +90,7 @@ test("probes learn whether the service is ready, and nothing else is served", as
   for (const method of ["GET", "HEAD"]) expect(await statusOf("/metrics?x=1", method)).toBe(200);
   const refused = await fetch(`${origin}/metrics`, { method: "POST" });
   expect([refused.status, refused.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+  expect(refused.headers.get("connection")).toBe("close");
 });
 
 test("the bytes of bodies are shown, and how many were refused", async () => {
@@ -97,6 +99,18 @@ test("the bytes of bodies are shown, and how many were refused", async () => {
   metrics.watchBodies({ heldBytes: 5, refusals: 6 } as never);
   const text = await metrics.registry.metrics();
   expect(text).toMatch(/\na_body_bytes 5\n.*\na_body_refusals_total 6\n/s);
+});
+
+test("names of methods beyond the limit, and none, are one series", async () => {
+  const nameOf = ({ name }: { name: string }) => (name === "None" ? undefined : name);
+  const metrics = new ServiceMetrics({ prefix: "a", version: "", nameOf, namesMax: 2 });
+  onTestFinished(metrics.close);
+  for (const name of ["None", "A", "B", "C", "A"]) {
+    metrics.calls.begin({ method: { name }, protocol: "grpc" } as never)?.end({} as never);
+  }
+  const text = await metrics.registry.metrics();
+  const counts = text.matchAll(/^a_requests_total\{method="(\w+)".* (\d)$/gm);
+  expect([...counts].map(([, ...one]) => one.join()).sort()).toEqual(["A,2", "B,1", "other,2"]);
 });
 
 test("nothing is measured by the clock of the system, which may be set forward by years", () => {

@@ -309,6 +309,7 @@ test("behind a proxy that terminates TLS, the scheme is https", async () => {
 
 test.each([
   ["plants.example", { "server.address": "plants.example" }],
+  ["a".repeat(253), { "server.address": "a".repeat(253) }],
   ["[::1]:8080", { "server.address": "[::1]", "server.port": 8080 }],
   [`${"a".repeat(254)}:80`, {}],
 ])("with the host %s, a span has %j", async (host, expected) => {

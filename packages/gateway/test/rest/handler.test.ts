@@ -236,6 +236,17 @@ test.each<[body: string | undefined, status: number, json: JsonValue]>([
   expect([response.status, jsonOf(response)]).toEqual([status, expected]);
 });
 
+test.each([
+  ["", 200],
+  ["?int64=1", 400], // it is in the body
+])("a rule for any method that has a body is served to GET: %s", async (query, status) => {
+  const pattern = { case: "custom", value: { kind: "*", path: "/v1/call" } } as const;
+  const method = describeMethod(EveryFieldSchema, { pattern, body: "*" });
+  const routes = (router: ConnectRouter) => router.rpc(method, ((one: Message) => one) as never);
+  await using gateway = await openGateway({ routes });
+  expect((await gateway.send({ method: "GET", path: `/v1/call${query}` })).status).toBe(status);
+});
+
 const bad = { pattern: { case: "get", value: "/v1/{a" } } as const;
 const own = { pattern: { case: "post", value: "/test.v1.Described/First" } } as const;
 const taken = "google.api.http of test.v1.Described.Second: GET /v1/call is bound already";

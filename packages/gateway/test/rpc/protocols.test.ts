@@ -25,6 +25,7 @@ const message = envelope('{"string":"a"}');
 test.each([
   ["Exchange", "connect+json", 505],
   ["Exchange", "grpc+json", 505],
+  ["Exchange", "x-unknown", 505],
   ["Collect", "connect+json", 200],
   ["Repeat", "grpc-web+json", 200],
 ])("a stream of %s by %s over HTTP/1.1 is answered with %i", async (method, type, status) => {

@@ -74,6 +74,21 @@ describe.each(versions)("handlers, over HTTP/%s,", (version) => {
     expect(server.created).toEqual([]);
   });
 
+  test.each([
+    ["GET", 200, "a"],
+    ["OPTIONS", 204, ""],
+  ])("are read by pages, whose preflights never reach them: %s", async (method, status, body) => {
+    const [handlers, page] = [() => new Map([["/page", say("a")]]), "https://app.example"];
+    await using server = await openTestService({ handlers, cors: { origins: [page] } });
+    const headers = { origin: page, "access-control-request-method": "PUT" };
+    const request = { origin: server.origin, version, method, path: "/page", headers };
+    const response = await exchange(request);
+    expect([response.status, response.body.toString()]).toEqual([status, body]);
+    expect(response.headers.get("access-control-allow-origin")).toBe(page);
+    const allowed = method === "GET" ? null : "PUT";
+    expect(response.headers.get("access-control-allow-methods")).toBe(allowed);
+  });
+
   test.each<[how: string, fail: NodeHandler]>([
     ["throws", fail],
     ["rejects", () => Promise.reject(error)],

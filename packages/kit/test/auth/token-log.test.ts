@@ -30,6 +30,7 @@ test.each<[what: string, lines: readonly string[], live: readonly string[]]>([
   ["a creation of a name that is live", [createAda, createAdaAgain], ["ada=a"]],
   ["a revocation of what lost that race", [createAda, createAdaAgain, revokeAda], []],
   ["a creation of a name that was revoked", [createAda, revokeAda, createAdaAgain], ["ada=b"]],
+  ["a time in nanoseconds", [`create ada ${digestA} ${at.replace("Z", "901234Z")}`], ["ada=a"]],
   ["a revocation of nothing", [revokeAda, createAda], ["ada=a"]],
   ["one digest under two names", [createAda, `create bob ${digestA} ${at}`], ["ada=a", "bob=a"]],
   ["comments and empty lines", ["# create eve", "", "  # x", " ", createAda], ["ada=a"]],

@@ -19,9 +19,9 @@ test.each<[string, object, string]>([
     "what others wrote in an error or a message, neither a line nor an escape sequence",
     {
       err: { stack: "Error: \u001b[2J\u009b\u202e\r\n\n2026 info\n  at z\ncaused by" },
-      msg: "x\n\ufeff2026 é\u2028\u{e0041}",
+      msg: "x\n\ufeff2026 é\u2028\u2029\u{e0041}",
     },
-    "x\n    \\ufeff2026 é\\u2028\\udb40\\udc41: Error: \\u001b[2J\\u009b\\u202e\\u000d\n    \n    2026 info\n  at z\n    caused by",
+    "x\n    \\ufeff2026 é\\u2028\\u2029\\udb40\\udc41: Error: \\u001b[2J\\u009b\\u202e\\u000d\n    \n    2026 info\n  at z\n    caused by",
   ],
 ])("%s", (_, fields, text) => {
   const line = `${JSON.stringify({ ...head, ...fields })}\n`;

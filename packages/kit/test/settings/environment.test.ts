@@ -18,3 +18,11 @@ test("secrets are taken out of the environment, and nothing else", () => {
   ]);
   expect(variables).toEqual({ LIBRARY_PORT: "1", PATH: "/bin" });
 });
+
+test.each(["LIBRARY_PORT", "LIBRARY_PORT_80_TCP_ADDR", "LIBRARY_SERVICE_HOST"])(
+  "%s of a link to a service is no setting, nor nearly one",
+  (variable) => {
+    const { values, ...told } = takeEnvironment(program, { [variable]: "tcp://10.0.0.1:80" });
+    expect([values.size, told]).toEqual([0, { problems: [], warnings: [] }]);
+  },
+);
