@@ -11,6 +11,7 @@ import { within } from "../../packages/gateway/test/support/within.ts";
 import { createPlantCreator } from "../../src/transfer/grpc-client.ts";
 import { createPlantImport, type Rejection } from "../../src/transfer/plant-import.ts";
 import type { Row } from "../../src/transfer/row.ts";
+import { judge } from "../../src/transfer/verdict.ts";
 import { plantOf } from "../store/plant-of.ts";
 
 const rowOf = (line: number): Row => ({ kind: "plant", line, plant: plantOf(BigInt(line)) });
@@ -88,6 +89,10 @@ describe("a row that fails once", () => {
     ["FAILED_PRECONDITION", answered(Code.FailedPrecondition)],
     ["OUT_OF_RANGE", answered(Code.OutOfRange)],
     ["RESOURCE_EXHAUSTED without a time to wait", answered(Code.ResourceExhausted)],
+    [
+      "one that waits for weeks",
+      answered(Code.ResourceExhausted, undefined, { "retry-after": "1000000" }),
+    ],
   ])("is rejected after %s, and the others go on", async (_, error) => {
     const answer = (id: bigint) => (id === 2n ? error : undefined);
     const { end, tries, rejections, state } = await run({ rows: 3, answer });
@@ -111,6 +116,14 @@ describe("a row that fails once", () => {
     expect(tries.size).toBeLessThan(20);
     expect(state).toMatchObject({ stored: 2, firstOpenLine: 3 });
   });
+});
+
+test.each([
+  ["ECONNRESET", "ECONNRESET"],
+  ["ERR_HTTP2_ERROR", "lost"], // stands for many
+  ["EPROTO", "lost"],
+])("a connection that fails with %s is told as %s", (code, reason) => {
+  expect(judge(lost(code))).toMatchObject({ kind: "temporary", reason });
 });
 
 test.each([
