@@ -132,6 +132,7 @@ describe("config check", () => {
 
   test.each<[Given, ...problems: string[]]>([
     [{ yaml: "host: a\nprot: 1" }, `prot (FILE, line 2): ${noSetting} port?`],
+    [{ yaml: "--port: 1" }, `--port (FILE, line 1): ${noSetting} port?`],
     [{ yaml: "base_path: /a" }, `base_path (FILE, line 1): ${noSetting} base-path?`],
     [{ yaml: "max-body-bytes: 1" }, `max-body-bytes (FILE, line 1): ${noSetting} body-bytes-max?`],
     [{ yaml: "tls:\n  cert: x" }, "tls (FILE, line 1): is not a setting"],

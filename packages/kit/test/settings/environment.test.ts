@@ -4,7 +4,10 @@ import { createProgram, text } from "../../src/settings/schema.ts";
 
 const program = createProgram({
   ...{ name: "library", variablePrefix: "LIBRARY_", otherVariables: [] },
-  schema: { port: text("One"), tokens: text("One", { from: "variable", secret: "whole" }) },
+  schema: {
+    port: text("One", { secret: "password" }),
+    tokens: text("One", { from: "variable", secret: "whole" }),
+  },
   findContradictions: () => [],
   finish: (values) => values,
 });
