@@ -98,7 +98,7 @@ export function createNodeGateway(
     const { method = "", url = "", headers } = request;
     const target = parseRequestTarget(url);
     const handler = beside.get(target.path);
-    if (handler !== undefined) return handler(request, response);
+    if (handler !== undefined && urlOf(request) !== undefined) return handler(request, response);
     const route = gateway.find(method, target.path, headers["content-type"]);
     if (route === gateway.notFound && fallback !== undefined && urlOf(request) !== undefined) {
       return fallback(request, response);
