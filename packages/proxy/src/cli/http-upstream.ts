@@ -80,6 +80,16 @@ function guardRequests(given: http.Agent): http.Agent {
       socket.destroy();
       request.emit("error", new ConnectError("HTTP 101", Code.Unknown));
     });
+    // What a caller sends after a whole answer is discarded. To Node, it is an error.
+    request.on("response", (answer) => {
+      const { write } = request;
+      request.write = (...given: unknown[]) => {
+        const written = given.at(-1);
+        if (typeof written !== "function") return Reflect.apply(write, request, given);
+        const done = (error?: Error) => written(answer.complete ? undefined : error);
+        return Reflect.apply(write, request, given.with(-1, done));
+      };
+    });
     // That of the agent. The system tries to connect for two minutes.
     request.on("timeout", () => {
       const isOpening = (state: string) => Reflect.get(request.socket ?? {}, state);
