@@ -43,6 +43,7 @@ export const rows: readonly Row[] = [
     "no Host": { host: "" },
     "two Hosts": { host: "Host: a\r\nHost: b\r\n" },
     "a check of health without a Host": { ...noBody("GET /healthz HTTP/1.1"), host: "" },
+    "a check of health with two": { line: "GET /healthz HTTP/1.1", host: "Host: a\r\nHost: b\r\n" },
     "no method": { line: "/plants HTTP/1.1" },
     "an unknown method": { line: "PLANT /plants HTTP/1.1" },
     "a greeting of TLS": { bytes: "\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03" },

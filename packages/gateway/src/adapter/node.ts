@@ -6,10 +6,10 @@ import { writeBinary } from "../codec/wire-format.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import {
   exchangeFor,
+  isAddressed,
   type NodeHandler,
   type NodeRequest,
   type NodeResponse,
-  urlOf,
 } from "../http/request-exchange.ts";
 import { StreamExchange } from "../http/stream-exchange.ts";
 import { parseRequestTarget } from "../http/target.ts";
@@ -98,9 +98,9 @@ export function createNodeGateway(
     const { method = "", url = "", headers } = request;
     const target = parseRequestTarget(url);
     const handler = beside.get(target.path);
-    if (handler !== undefined && urlOf(request) !== undefined) return handler(request, response);
+    if (handler !== undefined && isAddressed(request)) return handler(request, response);
     const route = gateway.find(method, target.path, headers["content-type"]);
-    if (route === gateway.notFound && fallback !== undefined && urlOf(request) !== undefined) {
+    if (route === gateway.notFound && fallback !== undefined && isAddressed(request)) {
       return fallback(request, response);
     }
     const exchange = exchangeFor(request, response, target, bodyBudget);

@@ -6,7 +6,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { BodyBudget } from "./body-budget.ts";
 import { type BodyWriter, brokenOff, type Ending, type Head, type Response } from "./exchange.ts";
-import { mergeHeaders, onlyChunked, problemOf } from "./headers.ts";
+import { mergeHeaders, noUrl, onlyChunked, problemOf } from "./headers.ts";
 import { createNodeWriter, NodeExchange } from "./node-exchange.ts";
 import { StreamExchange } from "./stream-exchange.ts";
 import { type RequestTarget, resolveUrl } from "./target.ts";
@@ -146,8 +146,13 @@ const notAscii = /[^\0-\x7f]/;
 /** Of an adapter for Lambda: it never closes. The adapter waits for `finish` or `error` of the response. */
 const isStub = (socket: Socket | null) => Boolean(socket) && socket?.destroyed === undefined;
 
-/** Undefined without one host, or a URL. HTTP/1.0 need not name a host: then `localhost`. */
-export function urlOf(request: NodeRequest): string | undefined {
+/** Whether it names one host and a URL, as what is not for the gateway must, too. */
+export function isAddressed(request: NodeRequest): boolean {
+  return problemOf(urlOf(request) ?? "", request.rawHeaders) !== noUrl;
+}
+
+/** Undefined without a host, or a URL. HTTP/1.0 need not name a host: then `localhost`. */
+function urlOf(request: NodeRequest): string | undefined {
   const { headers, url = "" } = request;
   if (request.httpVersion === "1.0") headers.host ??= "localhost";
   const scheme = "encrypted" in request.socket ? "https" : "http";
