@@ -50,15 +50,13 @@ export interface McpOptions {
 
 /** @throws {TypeError} for an option that does not exist, or of another kind. */
 export function resolveMcpOptions(options: McpOptions) {
-  const kinds = {
-    ...optionKinds<Omit<McpOptions, "schemas">>()({
-      "list of strings": "tools",
-      object: "server hints descriptors authorization",
-      string: "instructions textPattern",
-      "whole number from 1 to 2^31 - 1": "streamBytesMax streamTimeMs",
-    }),
-    schemas: ["full", "plain"],
-  };
+  const kinds = optionKinds<McpOptions>()({
+    "list of strings": "tools",
+    object: "server hints descriptors authorization",
+    string: "instructions textPattern",
+    "whole number from 1 to 2^31 - 1": "streamBytesMax streamTimeMs",
+    "one of full, plain": "schemas",
+  });
   assertOptions("mcp", options, kinds, ["tools"]);
   const { server, authorization, descriptors, hints = {} } = options;
   if (server !== undefined) {

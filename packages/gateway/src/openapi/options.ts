@@ -60,16 +60,14 @@ export interface ErrorAnswer {
 
 export type OpenApiSettings = ReturnType<typeof resolveOpenApiOptions>;
 
-export const openApiKinds = {
-  ...optionKinds<Omit<OpenApiOptions, "openapi" | "names" | "rest">>()({
-    string: "title version license textPattern",
-    "list of objects": "servers security",
-    object: "securitySchemes error errors examples",
-    boolean: "bearer",
-  }),
-  openapi: ["3.1", "3.2"],
-  names: ["short", "full"],
-};
+export const openApiKinds = optionKinds<Omit<OpenApiOptions, "rest">>()({
+  string: "title version license textPattern",
+  "list of objects": "servers security",
+  object: "securitySchemes error errors examples",
+  boolean: "bearer",
+  "one of 3.1, 3.2": "openapi",
+  "one of short, full": "names",
+});
 
 /** Validates the options and fills in the defaults. @throws {Error} */
 export function resolveOpenApiOptions({ rest = {}, ...options }: OpenApiOptions) {

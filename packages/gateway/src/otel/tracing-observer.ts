@@ -52,7 +52,7 @@ export const callContextKey: ContextKey<otel.Context> = createContextKey(otel.RO
  * and those that the propagator reads.
  */
 export function createTracingObserver(options: TracingObserverOptions): TracingObserver {
-  const kinds = { tracer: "object", propagator: "object", scheme: ["http", "https"] } as const;
+  const kinds = { tracer: "object", propagator: "object", scheme: "one of http, https" } as const;
   assertOptions("createTracingObserver", options, kinds, ["tracer"]);
   const { tracer, propagator = otel.propagation, scheme = "http" } = options;
   const spanContexts = new WeakMap<ObservedRequest, otel.SpanContext>();

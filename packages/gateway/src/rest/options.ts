@@ -70,18 +70,16 @@ export interface RestSettings extends Required<Omit<RestOptions, "rules" | "onRu
   readonly onRuleError: ((error: RuleError) => void) | undefined;
 }
 
-export const restKinds = {
-  ...optionKinds<Omit<RestOptions, "int64" | "streamFormat">>()({
-    function: "renderError onRuleError",
-    boolean: "ignoreUnknownFields fillUpdateMask etag",
-    string: "eventIdField",
-    "list of strings": "ignoreQueryParameters",
-    "list of objects": "rules",
-    object: "statuses",
-  }),
-  int64: ["string", "number"],
-  streamFormat: ["ndjson", "sse", "array"],
-};
+export const restKinds = optionKinds<RestOptions>()({
+  function: "renderError onRuleError",
+  boolean: "ignoreUnknownFields fillUpdateMask etag",
+  string: "eventIdField",
+  "list of strings": "ignoreQueryParameters",
+  "list of objects": "rules",
+  object: "statuses",
+  "one of string, number": "int64",
+  "one of ndjson, sse, array": "streamFormat",
+});
 
 /** @throws {TypeError} for an option that there is not, or of another kind. */
 export function resolveRestOptions(options: RestOptions): RestSettings {

@@ -3,13 +3,13 @@ export const timerMaxMs = 2 ** 31 - 1;
 
 type Value = "string" | "function" | "object";
 type Numeric = "number from 0" | "positive number" | "whole number from 1 to 2^31 - 1";
-type Kind = "boolean" | Value | Numeric | `list of ${Value}s`;
+/** The type of an option, or a set of texts: `one of full, plain`. */
+type Kind = "boolean" | Value | Numeric | `list of ${Value}s` | `one of ${string}`;
 
-/** The type of an option, or a set of texts. */
-export type OptionKinds = Readonly<Record<string, Kind | readonly string[]>>;
+export type OptionKinds = Readonly<Record<string, Kind>>;
 
 /** The kinds of all options of a type. */
-export type OptionKindsOf<T> = Readonly<Record<keyof T, OptionKinds[string]>>;
+export type OptionKindsOf<T> = Readonly<Record<keyof T, Kind>>;
 
 type Words<S> = S extends `${infer First} ${infer Rest}` ? First | Words<Rest> : S;
 
@@ -19,7 +19,7 @@ type Only<Name> = [Name] extends [never] ? unknown : { readonly misnamed: Name }
 export function optionKinds<T>() {
   return <const K extends { readonly [kind in Kind]?: string }>(
     names: K & Only<Exclude<keyof T, Words<K[keyof K]>> | Exclude<Words<K[keyof K]>, keyof T>>,
-  ): Readonly<Record<keyof T, Kind>> =>
+  ): OptionKindsOf<T> =>
     Object.fromEntries(
       Object.entries(names as Record<Kind, string>).flatMap(([kind, all]) =>
         all.split(" ").map((name) => [name, kind]),
@@ -44,10 +44,9 @@ export function assertOptions(
       const known = Object.keys(kinds).join(", ");
       throw new TypeError(`${where}.${name} is no option; the options are ${known}`);
     }
-    const isSet = typeof kind !== "string";
-    if (value === undefined || (isSet ? kind.includes(value) : isOfKind(value, kind))) continue;
-    const wanted = isSet ? `one of ${kind.join(", ")}` : `${kind[0] === "o" ? "an" : "a"} ${kind}`;
-    throw new TypeError(`${where}.${name} must be ${wanted}: ${String(value)}`);
+    if (value === undefined || isOfKind(value, kind)) continue;
+    const article = kind.startsWith("one of ") ? "" : kind === "object" ? "an " : "a ";
+    throw new TypeError(`${where}.${name} must be ${article}${kind}: ${String(value)}`);
   }
   const missing = required.find((name) => (given as Record<string, unknown>)[name] === undefined);
   if (missing !== undefined) throw new TypeError(`${where}.${missing} is missing`);
@@ -60,6 +59,8 @@ export function assertPathPrefix(where: string, prefix: string): void {
 }
 
 function isOfKind(value: unknown, kind: Kind): boolean {
+  const [, texts] = kind.split("one of ");
+  if (texts !== undefined) return texts.split(", ").includes(value as string);
   if (value === 0) return kind === "number from 0";
   if (typeof value === "number") {
     const isWhole = Number.isInteger(value) && value <= timerMaxMs;

@@ -74,7 +74,7 @@ function generate(
 }
 
 /** The error renderer is a function there and a name here. */
-const restOptions: OptionKinds = { ...restKinds, renderError: ["problem"] };
+const restOptions: OptionKinds = { ...restKinds, renderError: "one of problem" };
 
 const options: OptionKinds = { config: "string", ...openApiKinds, error: "string", ...restOptions };
 

@@ -53,18 +53,16 @@ export interface RestTransportOptions {
   readonly clientStreams?: boolean;
 }
 
-const kinds = {
-  ...optionKinds<Omit<RestTransportOptions, "int64">>()({
-    string: "baseUrl",
-    "list of objects": "rules",
-    function: "fetch",
-    "list of functions": "interceptors",
-    object: "jsonOptions",
-    "positive number": "readMaxBytes readMaxValues",
-    boolean: "clientStreams",
-  }),
-  int64: ["string", "number"],
-};
+const kinds = optionKinds<RestTransportOptions>()({
+  string: "baseUrl",
+  "list of objects": "rules",
+  function: "fetch",
+  "list of functions": "interceptors",
+  object: "jsonOptions",
+  "positive number": "readMaxBytes readMaxValues",
+  boolean: "clientStreams",
+  "one of string, number": "int64",
+});
 
 /**
  * Creates a transport for `createClient` that calls a REST server by `google.api.http` rules.
