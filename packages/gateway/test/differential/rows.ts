@@ -461,13 +461,13 @@ const ends: readonly Row[] = [
   {
     what: "a deadline that passes",
     on: (door) => !/client|bidi/.test(door.kind),
-    call: { timeoutMs: 15 },
+    call: { timeoutMs: 150 },
     app: { implement: untilAborted("reason") },
   },
   {
     what: "a deadline that passes, and an answer",
     on: isUnary,
-    call: { timeoutMs: 15 },
+    call: { timeoutMs: 150 },
     app: { implement: untilAborted("answer") },
   },
   {
