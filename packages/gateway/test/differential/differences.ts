@@ -159,7 +159,7 @@ export const differences: readonly Difference[] = [
     ...{ app: afterAMoment, ours: { status: 200, trailers: { "grpc-status": ["0"] } } },
   },
   {
-    ...{ what: "an Error behind the deadline", on: connect, call: { timeoutMs: 20 }, app: late },
+    ...{ what: "an Error behind the deadline", on: connect, call: { timeoutMs: 150 }, app: late },
     ours: { status: 504, body: "deadline_exceeded" },
   },
   {
